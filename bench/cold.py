@@ -59,7 +59,7 @@ def measure(name: str, source: str, options: argparse.Namespace) -> dict[str, li
     loaders = {way: loader_of(source, way, options) for way in WAYS}
     results: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
     for loader in loaders.values():
-        epoch(loader)  # loads the files into the page cache; it also detects slow reads
+        epoch(loader)  # warms the page cache, and detects slow reads
     for i in range(options.rounds):
         for way in reversed(WAYS) if i % 2 else WAYS:
             results[way].append(epoch(loaders[way]))

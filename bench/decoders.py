@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tools/bench --decoders`: compares Feedline's decoding of JPEGs and PNGs of each kind with libjpeg-turbo and libspng.
 
-One thread, CPU time; both decoders alternate over the same images in one process, after a comparison of their pixels.
-Exit status 1: a goal is not met.
+CPU time of one thread; both decoders alternate over the same images in one process, after a comparison of their pixels.
+Exit status 1: a goal is missed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> int:
     """Measures and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("photos", type=Path, help="a folder of JPEGs")
-    parser.add_argument("--programs", type=Path, required=True, help="where jpeg_regions and png_images are")
+    parser.add_argument("--programs", type=Path, required=True, help="folder of jpeg_regions and png_images")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--images", type=int, default=40)
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-decoders.json")
@@ -48,7 +48,7 @@ def main() -> int:
     for kind, tables in (("JPEG", "as-is"), ("JPEG progressive", "progressive")):
         (row,) = lines_of(options.programs / "jpeg_regions", options.photos, options.rounds, options.images, tables)
         if row["taken"] < 1:
-            print(f"{kind}: only {row['taken']:.0%} are decoded by our decoder")
+            print(f"{kind}: Feedline's decoder supports only {row['taken']:.0%}")
         rows.append({"kind": kind, **row, "ms_theirs": row["ms_libjpeg"]})
     rows += lines_of(options.programs / "png_images", options.photos, options.rounds, options.images)
     print(f"{'kind':20} {'ours':>9} {'theirs':>9} {'ratio':>6} {'least':>6}  goal")

@@ -4,14 +4,14 @@ reports.
 
     python bench/diagnose_overhead.py [CASE...] [--rounds N] [--json FILE]
 
-Each round runs every script without and with diagnosis, in fresh processes, every second round in the other order. The
-work of a script is a fixed amount, not a time, so that whatever watching takes comes on top. Ratios are of two
-neighbouring runs, their mean stands with its 95 % interval; and of the least of either side, which other work on the
-machine disturbs less:
+Each round runs every script without and with diagnosis, in fresh processes, every second round in the other order. A
+script does a fixed amount of work, so the overhead increases its time. Prints the mean ratio of neighbouring runs with
+its 95 % interval, and the ratio of the minima, which other work on the machine affects less, of:
 
-- of the loop's wall time, which on a machine with other work tells nothing finer than that work;
-- of the CPU time of the script's processes during the loop, which holds all that hooks do in them;
-- said: `overhead_share`, which also has the watching process's own CPU time.
+- the loop's wall time, which on a busy machine varies by more than the overhead;
+- the CPU time of the script's processes during the loop, which includes the hooks.
+
+The reported `overhead_share` also includes the CPU time of the watching process.
 """
 
 from __future__ import annotations

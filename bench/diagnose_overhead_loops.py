@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loops that diagnose_overhead.py runs: fixed amounts of work; at the end, they print the wall and CPU time of the
-loop.
+"""The loops that diagnose_overhead.py runs. Each does a fixed amount of work and writes its wall and CPU time.
 
     python diagnose_overhead_loops.py CASE FOLDER RESULT
 
-The CPU time is that of this process and of its workers, which have ended by then. Generated data is in FOLDER.
+The CPU time includes this process and its workers, which have ended by then. Generated data is in FOLDER.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ _MATRIX = torch.rand(128, 128)
 
 
 def work(times: int) -> None:
-    """Takes about a tenth of a millisecond, and accesses more memory than a core's L1 cache holds."""
+    """Takes about 0.1 ms, and uses more memory than a core's L1 cache."""
     for _ in range(times):
         torch.tanh(_MATRIX @ _MATRIX)
 
 
 class Worked(Dataset[Any]):
-    """Samples that each take `times` units of work."""
+    """Samples of `times` units of work."""
 
     def __init__(self, count: int, times: int) -> None:
         self.count, self.times = count, times
@@ -46,7 +45,7 @@ class Worked(Dataset[Any]):
 
 
 class Files(Dataset[Any]):
-    """Small files; each sample opens one of them."""
+    """Small files; each sample opens one."""
 
     def __init__(self, folder: Path) -> None:
         self.paths = [folder / f"{number}.bin" for number in range(_FILES)]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares feedline.DataLoader with torch's, with the same arguments and two workers, and prints the goals of the
-drop-in.
+"""Compares feedline.DataLoader with torch's, with the same arguments and two workers, and prints the goals.
 
 Every measurement is a fresh process; the rounds are interleaved and every second one runs backwards, so that a slow
-phase of the machine affects all alike. Ratios are taken within a round.
+phase of the machine affects all equally. Ratios are taken within a round.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ def why_skipped(case: str, photos: str | None) -> str | None:
         return None
     try:
         importlib.import_module("torchvision.datasets")
-    except Exception as error:  # a package built for another torch may raise any exception
+    except Exception as error:  # a package built for another torch can raise any exception
         return f"torchvision cannot be imported: {type(error).__name__}: {error}"
     return None if photos else "no folder of photos was given (--photos)"
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one case with one loader in this process and prints its figures as lines of JSON. `measure.py` starts it.
 
-Lines: the beginning and the end of the part in which memory is sampled, then the figures. Spawned workers import this
-file, so Feedline is imported only where it is used.
+Prints a line at the beginning and at the end of the part in which memory is sampled, then the figures. Spawned workers
+import this file, so it imports Feedline only in the functions that use it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def samples_per_s(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def first_batch(loader: Any, options: argparse.Namespace) -> dict[str, Any]:
-    """Measures the time from iter(), which starts the workers. It is measured in a separate epoch, before memory is
-    sampled. `start_cpu_s` is the CPU time of this process and the workers until each worker has returned a batch; on a
-    busy machine, this is more reliable.
+    """Measures the time from iter(), which starts the workers, in a separate epoch before memory is sampled.
+    `start_cpu_s` is the CPU time of this process and the workers until each worker has returned a batch; on a busy
+    machine, it is more reliable.
     """
     import processes
 
@@ -165,12 +165,14 @@ def main() -> int:
     parser.add_argument("kind", choices=["stock", "feedline", "ahead", "numpy"])
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--prefetch-factor", type=int)
-    parser.add_argument("--epochs", type=int, default=2, help="timed ones, after one that warms up")
-    parser.add_argument("--step-s", type=float, default=0.0, help="seconds that a training step takes while not timed")
+    parser.add_argument("--epochs", type=int, default=2, help="timed epochs, after one warm-up epoch")
+    parser.add_argument(
+        "--step-s", type=float, default=0.0, help="seconds of a training step in epochs that are not timed"
+    )
     parser.add_argument("--photos", help="class folders of JPEG files")
     options = parser.parse_args()
 
-    # all modules that any loader imports are loaded before the bare process's memory is measured, for all loaders alike
+    # imports the modules of all loaders before the bare process's memory is measured, whichever loader runs
     import processes
     import torch
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets as users write them, with which the drop-in is measured. Spawned workers import this module, so it imports
-little.
-"""
+"""Typical user datasets for bench/drop_in.py. Spawned workers import this module, so it imports little."""
 
 from __future__ import annotations
 

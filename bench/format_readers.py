@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An original reader of a format over photos, in its own environment's Python: prints one line of JSON. formats.py
-starts it. random_resized_crop(224), flip, normalise, float32, batches of 64, shuffled."""
+"""Reads photos with a format's original reader in its own environment, and prints one line of JSON. Started by
+formats.py. Each reader does random_resized_crop(224), flip, normalise, float32, batches of 64, shuffled.
+"""
 
 from __future__ import annotations
 
@@ -155,9 +156,7 @@ def litdata(shards: list[str], threads: int) -> Epoch:
 
 
 def lmdb(shards: list[str], threads: int) -> Epoch:
-    """A torch Dataset over an LMDB of Caffe's Datums, opened by the process that reads it, Pillow's transforms, torch's
-    loader.
-    """
+    """A torch Dataset over an LMDB of Caffe's Datums, opened in each worker, Pillow's transforms, torch's loader."""
     import io
 
     import lmdb as library
@@ -196,7 +195,7 @@ def lmdb(shards: list[str], threads: int) -> Epoch:
 
 
 def _datum(message: memoryview) -> tuple[bytes, int]:
-    """Returns the image file and the label of a Datum of Caffe, which is a protobuf message."""
+    """Returns the image file and the label of Caffe's Datum, a protobuf message."""
     image, label, at = b"", 0, 0
     while at < len(message):
         tag, at = message[at], at + 1
@@ -229,7 +228,7 @@ def main() -> int:
     parser.add_argument("reader", choices=READERS)
     parser.add_argument("shards", nargs="+")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--epochs", type=int, default=1, help="timed ones, after one that warms up")
+    parser.add_argument("--epochs", type=int, default=1, help="timed epochs, after one warm-up epoch")
     options = parser.parse_args()
     epoch = READERS[options.reader](options.shards, options.threads)
     sum(epoch())

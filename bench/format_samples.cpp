@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What a photo costs out of each format, one thread: the same photos, with the same crops, through several sources in
-// turn, a few at a time, so that whatever else the machine does falls upon all of them alike. Read, decoded, cropped,
-// resized, flipped, normalised, as a loader's thread does it.
+// Measures the time per photo for each format, with one thread: the same photos with the same crops, alternating
+// between several sources after a few photos, so that other work on the machine affects all equally. Photos are read,
+// decoded, cropped, resized, flipped and normalised, as in a loader's thread.
 //
-// usage: format_samples ROUNDS NAME=SOURCE...; prints a line of JSON for each source: CPU microseconds of a photo, and
-// how many times as long the first source takes, in each round.
+// usage: format_samples ROUNDS NAME=SOURCE...; prints a line of JSON for each source: CPU microseconds per photo, and
+// the first source's time relative to it, in each round.
 
 #include <algorithm>
 #include <array>
@@ -26,8 +26,7 @@ namespace {
 
 using namespace feedline;
 
-constexpr std::uint64_t kTurn =
-    16;  // photos of one source before the next one's: its scratch memory stays in the cache
+constexpr std::uint64_t kTurn = 16;  // photos per turn of a source, so that its scratch memory stays in the cache
 
 [[noreturn]] void fail(const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());
@@ -56,7 +55,7 @@ class Photos {
 
   const std::string& name() const { return name_; }
   std::uint64_t samples() const { return samples_; }
-  // Two photos in turn, as a loader's thread takes them.
+  // Processes two photos alternately, as a loader's thread does.
   void load(const std::array<base::SampleKey, 2>& keys) {
     std::array<pipeline::SampleLoader::Job, 2> jobs;
     std::array<Result<void>, 2> results;
@@ -69,7 +68,7 @@ class Photos {
       if (!result) fail(name_ + ": " + result.error().what);
   }
 
-  std::uint64_t cpu_ns = 0;  // of the round
+  std::uint64_t cpu_ns = 0;  // in this round
 
  private:
   static constexpr std::size_t kSlack = 64;
@@ -84,7 +83,7 @@ class Photos {
   std::array<Side, 2> sides_;
 };
 
-// An epoch of all, in one order.
+// An epoch of all sources, in the same order.
 void run(std::vector<std::unique_ptr<Photos>>& all, std::uint64_t epoch) {
   std::vector<std::uint64_t> order(all.front()->samples());
   std::iota(order.begin(), order.end(), 0);
@@ -111,11 +110,11 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     const std::string argument = argv[i];
     const std::size_t end = argument.find('=');
-    if (end == argument.npos) fail("NAME=SOURCE, not " + argument);
+    if (end == argument.npos) fail("expected NAME=SOURCE, got " + argument);
     all.push_back(std::make_unique<Photos>(argument.substr(0, end), argument.substr(end + 1)));
     if (all.back()->samples() != all.front()->samples()) fail(all.back()->name() + " has other photos");
   }
-  run(all, 0);  // into the page cache
+  run(all, 0);  // warms the page cache
   std::vector<std::vector<double>> us(all.size());
   for (std::uint64_t round = 1; round <= rounds; ++round) {
     run(all, round);

@@ -2,9 +2,9 @@
 """Measures the same photos in every format for photos, with Feedline and with the formats' own readers.
 
 Feedline's loaders are in one process and run an epoch each in turn; each original reader runs in a separate process, in
-the environment that format_peers.toml names. If it cannot be installed, it is skipped with a message. Every second
-round runs backwards; ratios are taken within a round. format_samples.cpp also measures the time per photo in each
-format, alternating between a few photos of each, because on shared cores, successive epochs are less comparable.
+its environment of format_peers.toml. A reader that cannot be installed is skipped with a message. Every second round
+runs backwards; ratios are taken within a round. format_samples.cpp also measures the time per photo in each format,
+alternating between a few photos of each, because epochs on shared cores are less comparable.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _ORIGINALS = {
     "litdata": "LitData, Pillow",
     "lmdb": "lmdb in torch's Dataset, Pillow",
 }
-# Measured in one process without workers and compared by CPU time, which also works on busy cores.
-_ALONE = dict(zip(list(_ORIGINALS.values())[3:], ("mds", "litdata", "lmdb"), strict=True))
-_READER_S = 900  # far more than a reader needs for two epochs
+# Measured in one process without workers and compared by CPU time, which is reliable also on busy cores.
+_WITHOUT_WORKERS = dict(zip(list(_ORIGINALS.values())[3:], ("mds", "litdata", "lmdb"), strict=True))
+_READER_S = 900  # much longer than two epochs of any reader
 
 Results = dict[str, list[dict[str, Any]]]
 
@@ -63,7 +63,7 @@ def records_of(photos: Path, root: Path) -> list[Path]:
 
 
 def tables_of(photos: Path, root: Path) -> dict[str, Path]:
-    """Writes the photos in each format that is a folder, once: as `datasets` saves them, and so on."""
+    """Writes the photos once in each format that is stored as a folder."""
     makers: dict[str, Callable[[Path, Path], Any]] = {
         "arrow": lambda photos, root: made_arrow.of_folder(photos, root, _SHARDS),
         "parquet": lambda photos, root: made_parquet.of_folder(photos, root, _SHARDS),
@@ -103,7 +103,7 @@ def originals(
         if reader not in wanted:
             continue
         name = _ORIGINALS[reader]
-        workers = 0 if name in _ALONE else threads
+        workers = 0 if name in _WITHOUT_WORKERS else threads
         try:
             python = environments.ensure(peer, root)
             yield (
@@ -129,7 +129,7 @@ def samples_in_turn(program: Path, sources: dict[str, Any], rounds: int) -> list
 
 
 def measure(tasks: dict[str, Callable[[], dict[str, Any]]], rounds: int) -> tuple[Results, dict[str, str]]:
-    """Runs the rounds; an original reader that fails is left out of all rounds, and the reason is printed."""
+    """Runs the rounds; an original reader that fails is omitted from all rounds, and the reason is printed."""
     results: Results = {name: [] for name in tasks}
     failed: dict[str, str] = {}
     for i in range(rounds):
@@ -157,7 +157,7 @@ def goals_of(results: Results) -> list[dict[str, Any]]:
     asked = [(ours, "Feedline, tar", 0.95), (ours, "tf.data, TFRecord", 2), (ours, "tfrecord package, Pillow", 2)]
     for table in ("Feedline, arrow", "Feedline, parquet"):
         asked += [(table, "Feedline, tar", 0.95), (table, "datasets, Pillow", 4)]
-    asked += [(f"Feedline, {name}", "Feedline, tar", 0.95) for name in _ALONE.values()]
+    asked += [(f"Feedline, {name}", "Feedline, tar", 0.95) for name in _WITHOUT_WORKERS.values()]
     rates = [
         {"goal": f"{one} / {other}", "at_least": least, "measured": ratio(one, other)}
         for one, other, least in asked
@@ -169,7 +169,7 @@ def goals_of(results: Results) -> list[dict[str, Any]]:
             "at_least": 4,
             "measured": less_cpu(f"Feedline, {name}", other),
         }
-        for other, name in _ALONE.items()
+        for other, name in _WITHOUT_WORKERS.items()
         if other in results
     ]
 
@@ -181,8 +181,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--originals", nargs="*", default=list(_ORIGINALS), choices=_ORIGINALS, help="default: all")
-    parser.add_argument("--environments", type=Path, required=True, help="where the originals' environments are")
-    parser.add_argument("--samples", type=Path, required=True, help="the program of format_samples.cpp")
+    parser.add_argument("--environments", type=Path, required=True, help="folder of the original readers' environments")
+    parser.add_argument("--samples", type=Path, required=True, help="the compiled format_samples.cpp")
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-formats.json")
     options = parser.parse_args()
     started = time.time()
@@ -192,7 +192,7 @@ def main() -> int:
     in_turn = samples_in_turn(options.samples, sources, options.rounds)
     loaders = {name: loader_of(source, options.threads) for name, source in sources.items()}
     for loader in loaders.values():
-        epoch(loader)  # loads the files into the page cache
+        epoch(loader)  # warms the page cache
     tasks: dict[str, Callable[[], dict[str, Any]]] = {
         f"Feedline, {name}": lambda loader=loader: epoch(loader)  # type: ignore[misc]
         for name, loader in loaders.items()

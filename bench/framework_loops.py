@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one framework's training loop over one kind of data, alternating between torch's loader and Feedline's.
 
-Prints one line of JSON: for each round, samples per second of both. `frameworks.py` starts it. The model is so small
-that the loop waits for data; the rate is that of the epochs after the first one, between two forward passes.
+Prints samples per second of both for each round, as one line of JSON. Started by `frameworks.py`. The model is so small
+that the loop waits for data; the rate is measured between two forward passes, in the epochs after the first.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def timm_photos(folder: str) -> Any:
     return ImageDataset(folder, transform=transform)
 
 
-# -- the loops: each trains `model` for EPOCHS epochs, and creates its loader with the given class
+# -- loops: each trains `model` for EPOCHS epochs, with a loader of the given class
 
 
 def plain(loader_class: Any, dataset: Any, model: Model, options: dict[str, Any]) -> None:
@@ -192,7 +192,7 @@ def main() -> int:
     parser.add_argument("loop", choices=LOOPS)
     parser.add_argument("data", choices=["photos", "python"])
     parser.add_argument("--photos", help="class folders of JPEG files")
-    parser.add_argument("--samples", type=int, default=6_000, help="of the dataset in Python")
+    parser.add_argument("--samples", type=int, default=6_000, help="samples of the Python dataset")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()

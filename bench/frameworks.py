@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures samples per second of frameworks' training loops with torch's loader and, after changing one line, with
-Feedline's.
+"""Measures samples per second of frameworks' training loops with torch's loader and, by changing one line, Feedline's.
 
-Every framework runs in a separate process, in which the two loaders alternate; ratios are taken within a round.
+Every framework runs in a separate process, in which both loaders alternate; ratios are taken within a round.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def why_skipped(name: str, data: str, photos: str | None) -> str | None:
     for module in (name, *(("torchvision.datasets",) if data == "photos" else ())):
         try:
             importlib.import_module(module)
-        except Exception as error:  # a package built for another torch may raise any exception
+        except Exception as error:  # a package built for another torch can raise any exception
             return f"{module} cannot be imported: {type(error).__name__}: {error}"
     return None
 

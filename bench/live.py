@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the gain or loss of num_workers="auto" compared with fixed numbers of threads (docs/tuning-live.md).
 
-Three kinds of loops use the same photos: one computes with torch on all CPUs, one only waits (as for a GPU), and one
-does nothing, so that the loader is the limit. For each, a loader that adapts and loaders with fixed numbers of threads
-alternate for a few seconds each in one process, after they have settled. Prints steps per second and CPU time per step
-of every loader, and the median over the rounds of the ratio to the loader that adapts.
+Three loops use the same photos: one computes with torch on all CPUs, one only waits (as for a GPU), and one does
+nothing, so that the loader is the limit. For each loop, an adapting loader and loaders with fixed numbers of threads
+alternate for a few seconds each in one process, after a settling time. Prints steps per second and CPU time per step of
+every loader, and the median ratio to the adapting loader.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BATCH = 32
 
 
 def loops(step_s: float) -> dict[str, Callable[[], None]]:
-    """The work of a training loop besides waiting for its batch, about `step_s` seconds per step."""
+    """The work of a training loop's step, about `step_s` seconds without waiting for the batch."""
     left, right = torch.randn(384, 384), torch.randn(384, 384)
     started = time.perf_counter()
     for _ in range(50):
@@ -57,7 +57,7 @@ def run(batches: Iterator[Any], body: Callable[[], None], seconds: float) -> dic
 def compare(
     source: str, body: Callable[[], None], threads: list[int | str], options: argparse.Namespace
 ) -> dict[str, Any]:
-    """Returns the rounds of each loader, and the final settings of the loader that adapts."""
+    """Returns the rounds of each loader, and the final settings of the adapting loader."""
     dataset = feedline.open(source).random_resized_crop(224).random_horizontal_flip()
     opened = {str(count): dataset.loader(_BATCH, shuffle=True, num_workers=count, epochs=math.inf) for count in threads}
     turns = {name: iter(loader) for name, loader in opened.items()}
@@ -95,9 +95,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("source", help="a folder of photos, or shards")
     parser.add_argument("--threads", type=int, nargs="+", default=sorted({1, len(os.sched_getaffinity(0))}))
-    parser.add_argument("--step", type=float, default=0.04, help="seconds of the loop's own work a step")
+    parser.add_argument("--step", type=float, default=0.04, help="seconds of the loop's work per step")
     parser.add_argument("--settle", type=float, default=20, help="seconds before the first round")
-    parser.add_argument("--seconds", type=float, default=3, help="of a turn")
+    parser.add_argument("--seconds", type=float, default=3, help="seconds per turn")
     parser.add_argument("--rounds", type=int, default=8)
     options = parser.parse_args()
     for name, body in loops(options.step).items():

@@ -46,7 +46,7 @@ def stock_loader(source: str, options: argparse.Namespace) -> Any:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    # all modules that any loader imports are loaded before the bare process's memory is measured, for all loaders alike
+    # imports the modules of all loaders before the bare process's memory is measured, whichever loader runs
     import numpy  # noqa: F401
     import PIL.Image
     import torch.utils.data
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     for _ in batches:
         pass
     del batches
-    print(json.dumps({"first_batch_s": first_batch_s}), flush=True)  # warm: memory is not sampled from here on
+    print(json.dumps({"first_batch_s": first_batch_s}), flush=True)  # warm: memory is no longer sampled
     images, epochs = 0, []
     cpu = processes.cpu_s(processes.tree(os.getpid()))
     begun = time.perf_counter()
@@ -100,8 +100,8 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--size", type=int, default=224)
-    parser.add_argument("--epochs", type=int, default=2, help="timed ones, after one that warms up")
-    parser.add_argument("--transforms", choices=["any", "pillow"], default="any", help="of the stock loader")
+    parser.add_argument("--epochs", type=int, default=2, help="timed epochs, after one warm-up epoch")
+    parser.add_argument("--transforms", choices=["any", "pillow"], default="any", help="workers of the stock loader")
     print(json.dumps(run(parser.parse_args())))
     return 0
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tools/bench --map`: every kind of workload, now, before a change, and by the stock loader.
+"""`tools/bench --map`: measures each kind of workload with this checkout, another one, and the stock loader.
 
     python bench/map.py [--before CHECKOUT] [--rounds 3] [--only ROW...] [--images 400] [--rows 200000] [--json FILE]
 
 Each measurement is a fresh process; the rounds are interleaved, and every second one runs backwards. Ratios are taken
-within a round. CHECKOUT is another checkout of Feedline, such as of the commit before, whose engine is built
-(by `tools/test`, or as `_engine` in its `python/feedline`). The exit status is 1 if a row takes over 3 % more CPU time
-than in CHECKOUT.
+within a round. CHECKOUT is another checkout of Feedline, for example of the previous commit, with its engine built (by
+`tools/test`, or as `_engine` in `python/feedline`). The exit status is 1 if a row takes over 3 % more CPU time than
+with CHECKOUT.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def tasks_of(rows: list[str], data: Path, before: Path | None) -> dict[str, Any]
 
 
 def ratio(results: Results, row: str, name: str, figure: str) -> float | None:
-    """Returns the median of the figure now, divided by the figure of `name` in the same round."""
+    """Returns the median over the rounds of this checkout's figure divided by that of `name`."""
     others = results.get(f"{row}, {name}")
     if others is None:
         return None

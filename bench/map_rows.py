@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workloads of `tools/bench --map`: the data of each, and its loaders. `map.py` runs one row in a process:
+"""The data and loaders of the workloads of `tools/bench --map`. `map.py` runs each row in a process:
 
     python bench/map_rows.py ROW feedline|stock FOLDER
 
-FOLDER has the data of all rows, written by `write_data()`. Prints the rate and the CPU time as JSON.
+FOLDER contains the data of all rows, written by `write_data()`. Prints the rate and the CPU time as JSON.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import recipe_clock
 
 WORKERS = 2
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-Loaders = Callable[[Path], tuple[Iterable[Any], int]]  # a loader, and the samples of its epoch
+Loaders = Callable[[Path], tuple[Iterable[Any], int]]  # a loader, and the number of samples per epoch
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def write_data(folder: Path, images: int, rows: int) -> None:
 
 
 def encoded(rng: np.random.Generator, width: int, height: int, kind: str) -> bytes:
-    """Returns an image file with smooth areas, edges and noise, which takes about as many bytes as a photo."""
+    """Returns an image file with smooth areas, edges and noise, about as large as a photo."""
     from PIL import Image
 
     coarse = Image.fromarray(rng.integers(0, 256, (max(height // 40, 2), max(width // 40, 2), 3), dtype=np.uint8))
@@ -129,7 +129,7 @@ def write_tar(path: Path, files: list[tuple[str, bytes]]) -> None:
 
 
 def native(name: str, change: Callable[[Any], Any], batch: int = 64, fields: Any = None, **options: Any) -> Loaders:
-    """Feedline's loader of a source, after `change` has added its operations."""
+    """Returns Feedline's loader of a source, with the operations that `change` adds."""
 
     def made(folder: Path) -> tuple[Iterable[Any], int]:
         import feedline
@@ -141,7 +141,7 @@ def native(name: str, change: Callable[[Any], Any], batch: int = 64, fields: Any
 
 
 def drop_in(dataset_of: Callable[[Path], Any], feedlines: bool, batch: int = 64, **options: Any) -> Loaders:
-    """torch's loader, or Feedline's with the same arguments, of a torch dataset."""
+    """Returns torch's loader of a torch dataset, or Feedline's with the same arguments."""
 
     def made(folder: Path) -> tuple[Iterable[Any], int]:
         import torch

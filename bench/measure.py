@@ -18,11 +18,12 @@ _HERE = Path(__file__).resolve().parent
 
 
 def measure(program: str, *what: str, **options: Any) -> dict[str, Any]:
-    """What `program WHAT...` of this folder prints, and `peak_bytes_above_bare`: the most memory that the process tree
-    held between the program's first two lines (PSS, and shared memory that no process maps), less what the interpreter
-    takes with everything imported; `peak_pss_above_bare` is the same of PSS alone, and `peak_own_above_bare`, where the
-    program prints what to subtract, without pages of files. What is timed is not sampled, which would cost the loader
-    with the most processes most.
+    """Returns the figures that `program WHAT...` in this folder prints, and its memory peaks.
+
+    `peak_bytes_above_bare` is the peak memory of the process tree between the program's first two lines (PSS, and
+    shared memory that no process maps), minus that of the interpreter with everything imported; `peak_pss_above_bare`
+    is only the PSS. `peak_own_above_bare` excludes pages of files, and is returned if the program prints the bytes to
+    subtract. Memory is not sampled during timed epochs, as this would slow down loaders with many processes most.
     """
     arguments = [str(part) for name, value in options.items() for part in (f"--{name.replace('_', '-')}", value)]
     command = [sys.executable, str(_HERE / program), *what, *arguments]

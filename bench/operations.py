@@ -4,9 +4,9 @@ timm, and torchvision v2 on uint8 tensors.
 
     python bench/operations.py [--rounds 7] [--sizes 500x375,224x224] [--only NAME]
 
-A round times every candidate in turn, the next one backwards; a figure is the median over the rounds, a ratio the
-median of the rounds' ratios. Times are CPU time of the thread, for the shortest of as many calls as fit. The image is a
-photo from scikit-image.
+A round times every candidate in turn, every second round backwards; a figure is the median over the rounds, a ratio the
+median of the rounds' ratios. A time is the thread's CPU time of the fastest of several calls. The image is a photo from
+scikit-image.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def whole_calls(pixels: np.ndarray) -> dict[str, tuple[Candidate, Candidate | No
 
 
 def cases(pixels: np.ndarray) -> dict[str, tuple[tuple[Any, ...], dict[str, Any], Candidate, Candidate | None]]:
-    """By name: Feedline's values and options, Pillow's call, and torchvision's (None: there is none)."""
+    """Returns by name: Feedline's values and options, Pillow's call, and torchvision's, or None if it has none."""
     import torch
     from torchvision.transforms.v2 import InterpolationMode
     from torchvision.transforms.v2 import functional as F
@@ -202,8 +202,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sizes", default="500x375,224x224")
-    parser.add_argument("--only", default="", help="operations whose name has this in it")
-    parser.add_argument("--json", help="a file to write the figures and the machine to")
+    parser.add_argument("--only", default="", help="only operations with names that contain this")
+    parser.add_argument("--json", help="output file for the figures and the machine")
     arguments = parser.parse_args()
     import torch
 

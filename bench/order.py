@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures orders without loading data: time and memory of a permutation and of torch's samplers, and of resuming in
-the middle.
+"""Measures orders without data: time and memory of a permutation, of torch's samplers, and of resuming in the middle.
 
 Every measurement is a fresh process; the rounds are interleaved and every second one runs backwards.
 """

@@ -18,7 +18,7 @@ import feedline
 from feedline import _engine
 
 LISTED = 10_000_000  # number of samples for orders that are lists
-_INDICES = 4_000_000  # maximum number of samples that are timed for Feedline's orders
+_INDICES = 4_000_000  # maximum number of samples timed for Feedline's orders
 _WINDOW, _BATCH = 64, 16
 
 
@@ -29,7 +29,7 @@ def _peak_bytes() -> int:
 
 
 def _measured(work: Callable[[], int]) -> dict[str, Any]:
-    """Measures CPU seconds, because nothing waits, and memory. `work` returns the number of indices that it created."""
+    """Measures memory and CPU seconds; nothing waits. `work` returns the number of indices that it created."""
     before, started = _peak_bytes(), time.process_time()
     count = work()
     seconds = time.process_time() - started
@@ -37,7 +37,7 @@ def _measured(work: Callable[[], int]) -> dict[str, Any]:
 
 
 def permutation(samples: int) -> dict[str, Any]:
-    """Feedline's order, in chunks that fit in the cache; the indices are spread over the whole order."""
+    """Feedline's order, in chunks that fit in the cache, spread over the whole order."""
     chunk = min(samples, 10_000)
     count = max(1, _INDICES // chunk)
     begins = [int(begin) for begin in np.linspace(0, samples - chunk, count)]
@@ -93,7 +93,7 @@ def distributed_sampler(samples: int) -> dict[str, Any]:
 
 
 def _sparse_tokens(folder: Path, samples: int) -> Path:
-    """A sparse file with this many windows, which uses no disk space: a window starts at every token."""
+    """A sparse file with this many windows, one at each token, which uses no disk space."""
     path = folder / "tokens.bin"
     with path.open("wb") as file:
         file.truncate(samples + _WINDOW)
@@ -131,12 +131,10 @@ def resume(position: int) -> dict[str, Any]:
 
 
 def plan_memory(samples: int) -> dict[str, Any]:
-    """Measures the memory of a loader with this many samples before its threads start, with a state loaded in the
-    middle.
-    """
+    """Measures the memory of a loader with this many samples after loading a state, before its threads start."""
     with tempfile.TemporaryDirectory() as folder:
         data = feedline.tokens(_sparse_tokens(Path(folder), samples), window=_WINDOW, stride=1, dtype="uint8")
-        # memory that any first loader uses, such as that of NumPy and this module
+        # memory that any first loader uses, for example for NumPy and this module
         feedline.arrays(y=np.arange(10)).loader(2, shuffle=True, output="numpy").close()
         before = _peak_bytes()
         loader = data.loader(_BATCH, shuffle=True, seed=1, output="numpy")
@@ -165,7 +163,7 @@ CASES = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", choices=CASES)
-    parser.add_argument("number", type=int, help="of samples; of resume: the position")
+    parser.add_argument("number", type=int, help="number of samples; for resume, the position")
     options = parser.parse_args()
     print(json.dumps(CASES[options.case](options.number)))
     return 0

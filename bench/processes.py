@@ -14,7 +14,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def tree(root: int) -> list[int]:
-    """Returns `root` and its descendants, as they are now."""
+    """Returns `root` and its current descendants."""
     found, todo = [], [root]
     while todo:
         pid = todo.pop()
@@ -22,7 +22,7 @@ def tree(root: int) -> list[int]:
         try:
             for task in Path(f"/proc/{pid}/task").iterdir():
                 todo += [int(child) for child in (task / "children").read_text().split()]
-        except OSError:  # the process has ended in the meantime
+        except OSError:  # the process has ended
             continue
     return found
 
@@ -58,15 +58,13 @@ def open_shared_memory_bytes(pids: Iterable[int]) -> int:
                 if os.readlink(path).startswith(("/dev/shm/", "/memfd:")):
                     found = os.stat(path)
                     files[found.st_dev, found.st_ino] = found.st_blocks * 512
-            except OSError:  # closed meanwhile
+            except OSError:  # closed in the meantime
                 continue
     return sum(files.values())
 
 
 def cpu_s(pids: Iterable[int], *, reaped: bool = False) -> float:
-    """Returns the user and system time of live processes; with `reaped`, dead children that were waited for are
-    included.
-    """
+    """Returns the user and system time of live processes; `reaped` includes ended children that were waited for."""
     total = 0
     for pid in pids:
         try:
@@ -78,14 +76,14 @@ def cpu_s(pids: Iterable[int], *, reaped: bool = False) -> float:
 
 
 class PeakPss:
-    """Samples the memory of a process tree from outside, until it is left.
+    """Samples the memory of a process tree from outside, until the context is left.
 
     `peak_pss_bytes` is the largest sum of PSS. `peak_bytes` is the largest sum of PSS and of the shared memory that no
-    process of the tree mapped at that moment, such as batches that wait as open files between two processes: PSS does
-    not include them, but the kernel and its out-of-memory killer count them. Files are found through the processes that
-    have them open, which for both loaders is the case until a batch has reached the training loop; a torch tensor keeps
-    its file open. `peak_own_bytes` excludes pages of files, whose share depends on other processes on the machine that
-    run torch.
+    process of the tree mapped at that moment, such as batches in transit between two processes: PSS does not include
+    them, but the kernel and its out-of-memory killer count them. These files are found through processes that have them
+    open; for both loaders, a file is open until its batch reaches the training loop, and torch tensors keep it open.
+    `peak_own_bytes` excludes pages of files, because their share depends on other processes on the machine that run
+    torch.
     """
 
     INTERVAL_S = 0.05

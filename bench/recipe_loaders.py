@@ -81,7 +81,7 @@ def stock_transforms(recipe: str, version: str) -> tuple[Any, Any]:
         from PIL import ImageOps
         from timm.data import Mixup, create_transform
 
-        posterize = ImageOps.posterize  # Pillow 13 refuses the 0 bits in timm's increasing table
+        posterize = ImageOps.posterize  # Pillow 13 rejects the 0 bits in timm's increasing table
         ImageOps.posterize = lambda image, bits: posterize(image, max(1, bits))
         mixup = Mixup(mixup_alpha=0.8, cutmix_alpha=1.0, label_smoothing=0.1, num_classes=CLASSES)
         erasing = {"re_prob": 0.25, "re_mode": "pixel"}
@@ -169,7 +169,7 @@ def stock(recipe: str, version: str, folder: Path, workers: int) -> tuple[Iterab
 
 
 class Mixing:
-    """A loader whose batches are mixed in the training process, as in the reference scripts."""
+    """A loader that mixes batches in the training process, as in the reference scripts."""
 
     def __init__(self, loader: Any, mixed: Any) -> None:
         self.loader, self.mixed = loader, mixed

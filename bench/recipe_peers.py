@@ -2,8 +2,8 @@
 """Runs one recipe with DALI or TurboLoader in this process, in an environment of peers/, and prints the figures as
 JSON. `recipes.py` starts it.
 
-If a peer lacks a part of a recipe, the part is omitted or replaced, and `OTHERWISE` describes the difference: this part
-then costs the peer less than Feedline, or nothing. Everything runs on the CPU.
+If a peer lacks a part of a recipe, the part is omitted or replaced, and `OTHERWISE` describes the difference. The peer
+then spends less time on this part than Feedline, or none. Everything runs on the CPU.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from typing import Any
 import recipe_clock
 
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-BATCH = {"dino": 16, "detection": 8}  # 64 of the others
+BATCH = {"dino": 16, "detection": 8}  # 64 for the other recipes
 AREA, ASPECT = [0.08, 1.0], [3 / 4, 4 / 3]
 
-# Peer: recipe: the difference. A peer does not have recipes that are not listed here.
+# Peer: recipe: the difference. A peer does not support recipes that are not listed.
 OTHERWISE = {
     "dali": {
         "plain": "",
         "torchvision": "no mixup or cutmix; erases zeros",
-        "timm": "RandAugment by its own table, without noise of magnitudes; no mixup or cutmix; erases zeros",
+        "timm": "its own RandAugment table, without magnitude noise; no mixup or cutmix; erases zeros",
         "dino": "",
         "simclr": "",
-        "detection": "keeps the order of channels",
+        "detection": "does not permute channels",
     },
     "turboloader": {
         "plain": "one tar, no labels, no antialiasing",
-        "timm": "resizes, without a crop; RandAugment by its own table; no mixup or cutmix; gives single arrays",
+        "timm": "resizes without a crop; its own RandAugment table; no mixup or cutmix; returns single arrays",
     },
 }
 
@@ -45,7 +45,7 @@ def dali(recipe: str, folder: Path, threads: int) -> tuple[Any, int]:
     size = BATCH.get(recipe, 64)
     files = sorted(folder.glob("*/*.jpg")) if recipe != "detection" else sorted((boxes_of(folder)).glob("*.jpg"))
     pipeline, outputs = _dali_pipeline(recipe, [str(path) for path in files], size, threads)
-    if recipe == "detection":  # whose boxes have different shapes
+    if recipe == "detection":  # images have different numbers of boxes
         pipeline.build()
         return _Runs(pipeline, len(files) // size), len(files) // size * size
     names = [f"output_{i}" for i in range(outputs)]

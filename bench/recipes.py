@@ -32,7 +32,7 @@ import recipe_peers
 sys.path.append(str(Path(__file__).with_name("peers")))
 import environments
 
-# Recipe: the minimum ratio to the better of torchvision's loaders, or None; the description.
+# Recipe: the minimum ratio to the faster of torchvision's loaders, or None; the description.
 RECIPES = {
     "plain": (None, "crop, flip, normalize"),
     "torchvision": (5.0, "TrivialAugmentWide, erasing 0.1, mixup 0.2 or cutmix 1.0"),
@@ -41,11 +41,11 @@ RECIPES = {
     "simclr": (10.0, "two views, jitter with hue, blur 23"),
     "detection": (4.0, "short side 640 to 800, flip, distortion, crop by boxes, with boxes"),
 }
-_LEAST_OF_PLAIN = 0.7  # of the rate of crop, flip and normalize, with torchvision's recipe
+_LEAST_OF_PLAIN = 0.7  # minimum rate of torchvision's recipe, relative to crop, flip and normalize
 
 
 def make_subset(photos: Path, count: int, folder: Path) -> Path:
-    """Creates `count` of the photos as links in class folders, as files with boxes next to them, and in a tar."""
+    """Writes `count` of the photos as links in class folders, as files with boxes, and in a tar."""
     paths = sorted(photos.glob("*/*.jpg"))
     picked = [paths[i * len(paths) // count] for i in range(min(count, len(paths)))]
     boxes = folder / "recipe_boxes"
@@ -94,9 +94,7 @@ def ways_of(recipe: str, peers: dict[str, Path]) -> list[str]:
 
 
 def peers_in(folder: Path | None) -> tuple[dict[str, Path], dict[str, str]]:
-    """Returns the Python of each peer, whose environment is created if it is missing, and the reasons for missing
-    ones.
-    """
+    """Returns the Python of each peer, after creating missing environments, and the reasons for missing peers."""
     if folder is None:
         return {}, {}
     known, found, missing = environments.peers(), {}, {}
@@ -177,7 +175,7 @@ def printed(results: dict[str, dict[str, list[dict[str, Any]]]]) -> bool:
         pairs = zip(rates(results, "torchvision", "feedline"), rates(results, "plain", "feedline"), strict=True)
         share = statistics.median(a / b for a, b in pairs)
         word = "met" if share >= _LEAST_OF_PLAIN else "MISSED"
-        print(f"torchvision's recipe runs at {share:.2f} of the rate of plain; goal {_LEAST_OF_PLAIN} {word}")
+        print(f"torchvision's recipe has {share:.2f} of the rate of plain; goal {_LEAST_OF_PLAIN} {word}")
         met = met and share >= _LEAST_OF_PLAIN
     return met
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""feedline.files and feedline.table with a million rows: seconds to open, bytes per row, seconds to the first batch.
+"""Measures feedline.files and feedline.table with a million rows: time to open, bytes per row, time to the first batch.
 
 Every measurement is a fresh process. The images are 64 small photos, each used in many rows.
 """

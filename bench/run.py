@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the figures of the README: Feedline compared with the stock DataLoader and with libjpeg-turbo alone.
+"""Measures the figures of the README: Feedline compared with the stock DataLoader and with only libjpeg-turbo.
 
 Every measurement is a fresh process; the rounds are interleaved and every second one runs backwards, so that a slow
-phase of the machine affects all alike. Ratios are taken within a round.
+phase of the machine affects all equally. Ratios are taken within a round.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OUT = Console(highlight=False)
 
 
 def write_boxes(source: Path, size: int, path: Path) -> None:
-    """The crop boxes that Feedline draws in epoch 0, for the program that only decodes."""
+    """Returns the crop boxes of Feedline's epoch 0, for the program that only decodes."""
     dataset = feedline.open(source).random_resized_crop(size)
     lines = []
     for index in range(len(dataset)):
@@ -60,7 +60,7 @@ def rounds(tasks: dict[str, Callable[[], dict[str, Any]]], count: int) -> dict[s
 
 
 def goals(results: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The configuration and the measurements: ratios by round, and their medians."""
+    """The record's configuration and measurements: ratios by round, and their medians."""
 
     def ratio(name: str, over: str, figure: str) -> list[float]:
         return [a[figure] / b[figure] for a, b in zip(results[name], results[over], strict=True)]
@@ -83,7 +83,7 @@ def is_met(goal: dict[str, Any]) -> bool:
 
 
 def write_record(name: str, path: Path | None, started: float, record: dict[str, Any]) -> None:
-    """Writes what was measured, and on which machine, to `path` or bench/results/<date>-<commit>-<name>.json."""
+    """Writes the measurements and the machine to `path` or bench/results/<date>-<commit>-<name>.json."""
     for goal in record["goals"]:
         goal.update(median=statistics.median(goal["measured"]), met=is_met(goal))
     known = {
@@ -126,10 +126,10 @@ def show(results: dict[str, list[dict[str, Any]]], reached: list[dict[str, Any]]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="class folders of JPEG files")
-    parser.add_argument("tars", help="the same as shards")
+    parser.add_argument("tars", help="the same photos in tar files")
     parser.add_argument("--limit-program", type=Path, required=True, help="the compiled images/jpeg_limit.cpp")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=2, help="timed ones per measurement")
+    parser.add_argument("--epochs", type=int, default=2, help="timed epochs per measurement")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>.json")
     options = parser.parse_args()

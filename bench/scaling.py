@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures images per second on the available threads, and models larger numbers of threads (docs/scaling.md).
 
-Prints, alternating between 1 and 2 threads, CPU time per image; the memory traffic per image; the memory bandwidth of
-this machine by memcpy; and the model's images per second for up to 192 threads, with the limiting factor. The program
-lock_time (bench/images/lock_time.cpp) measures the cost of the pipeline's lock: --lock NAME=FILE names lines that it
-printed, once for each version that is compared, and the rates are modelled with the last one.
+Prints CPU time per image, alternating between 1 and 2 threads; memory traffic per image; this machine's memcpy
+bandwidth; and the model's images per second for up to 192 threads, with the limiting factor. The program lock_time
+(bench/images/lock_time.cpp) measures the cost of the pipeline's lock: --lock NAME=FILE reads its output, once for each
+compared version; the model uses the last one.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ _COPIED = 64 << 20  # bytes: much larger than the caches that two threads share
 
 
 def epoch(source: str, threads: int) -> dict[str, float]:
-    """Returns CPU microseconds per image, the share of time without waiting, and the output bytes of the stages per
-    image.
-    """
+    """Returns CPU microseconds per image, the busy share of time, and the stages' output bytes per image."""
     dataset = (
         feedline.open(source)
         .random_resized_crop(224)
@@ -56,7 +54,7 @@ def epoch(source: str, threads: int) -> dict[str, float]:
 
 
 def copy_bytes_per_s(threads: int) -> float:
-    """Returns the bytes read and written per second by this many threads that copy."""
+    """Returns the bytes read and written per second by this many copying threads."""
     blocks = [(np.zeros(_COPIED, np.uint8), np.zeros(_COPIED, np.uint8)) for _ in range(threads)]
     times = 4
 
@@ -74,13 +72,11 @@ def copy_bytes_per_s(threads: int) -> float:
 
 
 def lock_us_of(path: Path) -> dict[int, float]:
-    """Returns microseconds under the lock per image, by number of threads: the median of lock_time's lines for each
-    number.
-    """
+    """Returns microseconds under the lock per image, by number of threads: the median of lock_time's lines."""
     lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
     lines = [line for line in lines if line["us_per_image"] > 0]
     if not lines:
-        raise SystemExit(f"scaling.py: {path} holds no line of lock_time; run build/.../lock_time THREADS > {path}")
+        raise SystemExit(f"scaling.py: {path} has no output of lock_time; run build/.../lock_time THREADS > {path}")
     by_threads: dict[int, list[float]] = {}
     for line in lines:
         by_threads.setdefault(line["threads"], []).append(line["us_per_image"])
@@ -88,9 +84,7 @@ def lock_us_of(path: Path) -> dict[int, float]:
 
 
 def lock_us_at(measured: dict[int, float], threads: int) -> float:
-    """Returns the measurement for the next larger number of threads, or the largest number: never less than was
-    measured.
-    """
+    """Returns the measurement for the next larger number of threads, or for the largest: never an underestimate."""
     above = [us for count, us in measured.items() if count >= threads]
     return max(above[:1] + [us for count, us in measured.items() if count <= threads])
 
@@ -113,11 +107,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--lock", action="append", default=[], metavar="NAME=FILE", help="lines of lock_time")
+    parser.add_argument("--lock", action="append", default=[], metavar="NAME=FILE", help="output of lock_time")
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-scaling.json")
     options = parser.parse_args()
     if wrong := [given for given in options.lock if "=" not in given]:
-        parser.error(f"--lock takes NAME=FILE, got {wrong[0]!r}")
+        parser.error(f"--lock must be NAME=FILE, got {wrong[0]!r}")
     locks = {name: lock_us_of(Path(path)) for name, path in (given.split("=", 1) for given in options.lock)}
     started = time.time()
     epoch(options.source, 2)
@@ -129,7 +123,7 @@ def main() -> int:
 
     # never below 0: if a second thread makes images cheaper, this is noise
     growth = max(0.0, statistics.median(entry[2]["cpu_us"] / entry[1]["cpu_us"] for entry in rounds) - 1)
-    # each stage's output is written once and read once, as if no cache held it; stored bytes are copied once more
+    # each stage's output is written once and read once, as if it were never cached; stored bytes are copied once more
     image_bytes = 2 * sum(middle(1, f"{name}_bytes") for name in ("storage", "decode", "transform")) + middle(
         1, "storage_bytes"
     )
@@ -139,7 +133,9 @@ def main() -> int:
             f"{threads} thread(s): {spread(cpu, '.0f')} us of CPU time an image,"
             f" {middle(threads, 'images_per_s'):,.0f} images/s"
         )
-    _OUT.print(f"a second thread makes an image {100 * growth:.1f} % dearer; {image_bytes / 1e6:.2f} MB an image")
+    _OUT.print(
+        f"a second thread makes an image {100 * growth:.1f} % more expensive; {image_bytes / 1e6:.2f} MB an image"
+    )
     _OUT.print(f"memory: {bandwidth / 1e9:.1f} GB/s by two copying threads")
     table = Table("threads", "images/s", "of one thread times N", "limited by", *(f"lock, {name}" for name in locks))
     rates = {}

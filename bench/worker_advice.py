@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the advised number of workers is from the best one, which is found by trying all numbers.
+"""Compares the advised number of workers with the best number, which is found by trying all.
 
-    python bench/worker_advice.py                          20 made hosts and scripts, simulated: a minute
-    python bench/worker_advice.py --measured --rounds 3    real loaders, on the CPUs of this machine
+    python bench/worker_advice.py                          20 simulated hosts and scripts; takes a minute
+    python bench/worker_advice.py --measured --rounds 3    real loaders, on this machine's CPUs
 
 The simulated loop is the one that diagnose's model is tested with (tests/python/diagnose/simulated_loader.py); the
 hosts differ in cores, hardware threads, ranks and storage, and the scripts in CPU time, waiting and step. With
---measured, torch's DataLoader runs with samples that use as much CPU time and wait as long, on as many CPUs as each
-case has, if this machine has them; other programs must not run meanwhile, because they take more CPU time from few
-workers than from many. An advised number within 10 % of the best throughput is near. Nothing here is a test.
+--measured, torch's DataLoader runs with samples of the same CPU time and wait, on as many CPUs as the case has, if this
+machine has enough; no other programs must run, because they take more CPU time from few workers than from many. Advice
+is near if its throughput is within 10 % of the best. This is not a test.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from feedline.machine.worker_count import WorkerCount, worker_count
 
 NEAR = 0.9  # of the best throughput
 GOAL = 18  # minimum number of the 20 cases for which the advice is near the best
-SIBLING = 0.25  # of a core: the additional throughput of its second thread
+SIBLING = 0.25  # additional throughput of a core's second hardware thread
 ROUNDS = 40  # number of batches per worker
 # number of concurrent reads of a file server and of a spinning disk; other reads wait
 SERVER_READERS, DISK_READERS = 8, 4
@@ -99,7 +99,7 @@ def waiting(case: Case, workers: int) -> float:
     readers = max(workers, 1) * case.ranks
     if case.kind == "network":
         return case.wait_ms * max(readers / SERVER_READERS, 1.0)
-    if case.kind == "disk":  # a disk seeks more often with more readers
+    if case.kind == "disk":  # with more readers, a disk seeks more often
         return case.wait_ms * max(readers / DISK_READERS, 1.0) * (1 + 0.1 * max(readers - DISK_READERS, 0))
     return case.wait_ms
 
@@ -193,7 +193,7 @@ def main(words: list[str] | None = None) -> int:
     goal = "" if options.measured else f" (goal: {GOAL})"
     print(f"{near} of {len(rows)} within 10 % of the best throughput{goal}")
     if left:
-        print(f"not judged, because this machine has too few CPUs, or second threads: {', '.join(left)}")
+        print(f"skipped, because this machine has too few CPUs or no second hardware threads: {', '.join(left)}")
     return 0
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python pack_on_ray.py SOURCE PLACE --shard-size 500MB --workers 32`: a dataset packed by a Ray cluster.
+"""Packs a dataset on a Ray cluster: `python pack_on_ray.py SOURCE OUTPUT --shard-size 500MB --workers 32`.
 
-SOURCE must be readable, and PLACE (s3://bucket/prefix, or a shared folder) writable, on every node. Each task packs a
-range of shards; if its node is lost, Ray runs it again, and it resumes where it was. Run the command again after an
-interruption: finished ranges are not packed again.
+Every node must be able to read SOURCE and to write to OUTPUT (s3://bucket/prefix, or a shared folder). Each task packs
+a range of shards; if its node is lost, Ray runs it again, and it resumes. After an interruption, run the command again:
+finished ranges are not packed again.
 """
 
 from __future__ import annotations
@@ -16,29 +16,27 @@ from feedline import packing
 
 
 def ranges(shards: int, workers: int) -> list[tuple[int, int]]:
-    """Divides `shards` into equal parts, none of them empty. The result depends only on the numbers: pass the same
-    --workers to resume.
-    """
+    """Divides `shards` into equal, non-empty ranges. To resume with the same ranges, pass the same --workers."""
     count = max(1, min(shards, workers))
     ends = [shards * i // count for i in range(count + 1)]
     return list(pairwise(ends))
 
 
-def pack_range(source: str, place: str, span: tuple[int, int], options: dict[str, Any], cpus: int) -> int:
+def pack_range(source: str, output: str, span: tuple[int, int], options: dict[str, Any], cpus: int) -> int:
     """Packs the shards of one task, and returns their number of samples."""
-    return packing.pack(source, place, shard_range=span, num_workers=cpus, **options).samples
+    return packing.pack(source, output, shard_range=span, num_workers=cpus, **options).samples
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source")
-    parser.add_argument("place")
+    parser.add_argument("output")
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--shard-size")
     size.add_argument("--samples-per-shard", type=int)
     parser.add_argument("--shuffle", action="store_true")
-    parser.add_argument("--workers", type=int, default=8, help="ranges of shards; Ray runs as many as it has room for")
-    parser.add_argument("--cpus", type=int, default=4, help="of each worker")
+    parser.add_argument("--workers", type=int, default=8, help="ranges of shards; Ray runs as many as fit in parallel")
+    parser.add_argument("--cpus", type=int, default=4, help="CPUs per worker")
     given = parser.parse_args()
     options = {
         "shard_bytes": given.shard_size,
@@ -51,14 +49,14 @@ def main() -> None:
     shards = packing.shard_count(given.source, **options)
     task = ray.remote(num_cpus=given.cpus, max_retries=5)(pack_range)
     waiting = [
-        task.remote(given.source, given.place, span, options, given.cpus) for span in ranges(shards, given.workers)
+        task.remote(given.source, given.output, span, options, given.cpus) for span in ranges(shards, given.workers)
     ]
     done = 0
     while waiting:
         finished, waiting = ray.wait(waiting)
         done += sum(ray.get(finished))
-        print(f"{done:,} samples packed, {len(waiting)} ranges to go", flush=True)
-    merged = packing.merge_index(given.place)
+        print(f"{done:,} samples packed, {len(waiting)} ranges left", flush=True)
+    merged = packing.merge_index(given.output)
     print(f'{merged.samples:,} samples in {merged.shards:,} shards: feedline.open("{merged.pattern}")')
 
 

@@ -5,10 +5,10 @@
     torchrun --nproc-per-node 8 examples/resnet50_amp.py imagenet/train --precision bf16 --compile
     python examples/resnet50_amp.py demo/photos --network small --side 64 --batch-size 16 --steps 20     # anywhere
 
-FOLDER has a folder of photos for each class, or is anything else that feedline.open() reads. With --checkpoint it goes
-on from there, on as many ranks as there are now, at the very sample. --profile FOLDER writes a trace of some steps,
-which `feedline trace` explains. At the end it prints one JSON object: images per second, and the share of the time that
-the loop waited for batches.
+FOLDER has a folder of photos per class, or is another source for feedline.open(). With --checkpoint, it resumes at the
+next sample, with the current number of ranks. --profile FOLDER writes a trace of some steps, which `feedline trace`
+explains. At the end, it prints one JSON object: images per second, and the share of time in which the loop waited for
+batches.
 """
 
 from __future__ import annotations
@@ -70,16 +70,15 @@ def resnet(classes: int, blocks: tuple[int, ...] = (3, 4, 6, 3), width: int = 64
 
 
 class Training:
-    """Contains everything that a checkpoint stores, and performs one step of it."""
+    """The state that a checkpoint stores, and a training step."""
 
     def __init__(self, options: argparse.Namespace, classes: int, device: torch.device) -> None:
         torch.manual_seed(options.seed)
         network = resnet(classes, (1, 1), 8) if options.network == "small" else resnet(classes)
-        # half-precision convolutions are fastest with this layout, and the loader delivers it at no cost
+        # half-precision convolutions are fastest with this layout, which the loader delivers at no cost
         self.network = network.to(device, memory_format=torch.channels_last)
         self.optimizer = torch.optim.SGD(self.network.parameters(), lr=options.lr, momentum=0.9, weight_decay=5e-5)
-        # float16 has few exponents, so small gradients would become 0; bfloat16 has float32's exponents and needs no
-        # scaler
+        # without scaling, small gradients would become 0 in float16; bfloat16 has float32's exponent range
         self.scaler = torch.amp.GradScaler(device.type, enabled=options.precision == "fp16")
         self.device, self.dtype = device, PRECISIONS[options.precision]
         self.steps = 0
@@ -138,7 +137,7 @@ def make_loader(options: argparse.Namespace, device: torch.device) -> tuple[feed
 
 
 def save(path: Path, state: dict[str, Any]) -> None:
-    """Writes the checkpoint completely or not at all, even if the process dies."""
+    """Writes the checkpoint atomically: completely or not at all, even if the process dies."""
     torch.save(state, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
 
@@ -209,11 +208,11 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--network", choices=("resnet50", "small"), default="resnet50")
     parser.add_argument("--precision", choices=tuple(PRECISIONS), default="bf16")
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--batch-size", type=int, default=256, help="of each rank")
-    parser.add_argument("--side", type=int, default=224, help="of the crops, in pixels")
-    parser.add_argument("--classes", type=int, help="where the folder does not tell")
+    parser.add_argument("--batch-size", type=int, default=256, help="batch size per rank")
+    parser.add_argument("--side", type=int, default=224, help="side of the crops in pixels")
+    parser.add_argument("--classes", type=int, help="number of classes, if the source does not have it")
     parser.add_argument("--epochs", type=int, default=90)
-    parser.add_argument("--steps", type=int, help="ends after so many, counted from the very first")
+    parser.add_argument("--steps", type=int, help="total number of steps, including those before a resume")
     parser.add_argument("--lr", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--checkpoint", type=Path)
@@ -231,7 +230,7 @@ def main(words: list[str] | None = None) -> dict[str, Any]:
         return found
     finally:
         if dist.is_initialized():
-            gc.collect()  # the model holds the group, and a group's threads may outlive Python
+            gc.collect()  # the model references the group, and a group's threads may outlive Python
             dist.destroy_process_group()
 
 

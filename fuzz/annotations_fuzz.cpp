@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a COCO file, the XML of a VOC annotation, the YAML and the labels of a YOLO set, or the first bytes of
-// an image; the first byte says which. No crash, no read outside, no memory out of proportion; the table of a COCO file
-// comes back from its bytes unchanged, each annotation that it has can be drawn or says why not, and no field that can
-// be filled in is larger than what the record takes.
+// Any bytes as a COCO file, a VOC annotation (XML), a YOLO dataset's YAML or labels, or the beginning of an image; the
+// first byte selects which. No crash, no read out of bounds, no excessive memory. A COCO file's table does not change
+// when it is written and read; each annotation can be drawn or has an error; no filled field is larger than the record
+// allows.
 
 #include <algorithm>
 #include <cstddef>
@@ -29,13 +29,14 @@ using namespace feedline;
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 1 << 22;  // of a record: masks that are absurd are refused
+constexpr std::uint64_t kMostBytes = 1 << 22;  // per record: larger masks are rejected
 
 void touch(const memory::Record& record) {
   std::uint8_t sum = 0;
   std::uint64_t bytes = 0;
   for (const memory::Record::Field& field : record.fields) {
-    for (const std::byte byte : field.bytes) sum ^= std::to_integer<std::uint8_t>(byte);  // the sanitizers watch
+    for (const std::byte byte : field.bytes)
+      sum ^= std::to_integer<std::uint8_t>(byte);  // reads every byte, for the sanitizers
     FEEDLINE_CHECK(!field.array || field.array->bytes() == field.bytes.size());
     bytes += field.bytes.size();
   }
@@ -63,7 +64,7 @@ void check_fields(const format::CocoTable& table) {
 void check_coco(std::string_view bytes) {
   const format::MemoryReader reader(bytes);
   text::JsonReader json([&](std::uint64_t offset, std::span<std::byte> block) { return reader.read_at(offset, block); },
-                        {.unique_keys = true}, 1);  // every byte is a block of its own
+                        {.unique_keys = true}, 1);  // in blocks of one byte
   const auto parts = format::scan_coco(json);
   if (!parts) {
     FEEDLINE_CHECK(!parts.error().what.empty() && parts.error().where.offset.value_or(0) <= bytes.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as an Arrow file: no crash, no read outside, no memory out of proportion; and of what opens, every field of
+// Any bytes as an Arrow file: no crash, no read out of bounds, no excessive memory. If it opens, reads every field of
 // some rows.
 
 #include <cstddef>

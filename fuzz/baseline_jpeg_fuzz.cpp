@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a JPEG, decoded with our baseline and progressive decoders and with libjpeg alone: the same pixels or
-// the same error, with the kernels of every instruction set, and not a byte written beside the pixels; the same again
-// decoded in turn with another region of itself and with a healthy photo, which keeps its pixels. Only where restart
-// intervals were passed over may there be pixels instead of an error. Planes (fidelity "fast") of every coarseness:
-// only of files that libjpeg finds healthy, or with intervals passed over, and the same samples with every instruction
-// set.
+// Any bytes as a JPEG, decoded with our baseline and progressive decoders and with only libjpeg: the same pixels or the
+// same error, with the kernels of every instruction set, and no byte written outside the pixels. The result is also the
+// same if the image is decoded alternately with another region of it or with a healthy photo, whose pixels do not
+// change. Only if restart intervals were skipped may there be pixels instead of an error. Planes (fidelity "fast") of
+// every coarseness are only returned if libjpeg finds no error or intervals were skipped; their samples are the same
+// with every instruction set.
 
 #include <cstddef>
 #include <cstdint>
@@ -38,7 +38,7 @@ using feedline::decode::kMostFuzzedPixels;
 using feedline::memory::Coarseness;
 using feedline::memory::Planes;
 
-// How libjpeg words what is wrong with a file of several scans may depend on the tables of images before.
+// For files with several scans, libjpeg's error message may depend on the tables of previous images.
 bool differs_without_history(std::span<const std::byte> bytes, const Box& box, ColorMode mode) {
   JpegDecoder ours, theirs(nullptr);
   Decoded mine, other;
@@ -49,12 +49,12 @@ bool differs_without_history(std::span<const std::byte> bytes, const Box& box, C
 bool is_by_us(const JpegDecoder& decoder) { return decoder.used_baseline() || decoder.used_progressive(); }
 
 void compare(Planes& planes, Planes& expected, const Box& box) {
-  if (planes.count != expected.count) fail("another number of planes", box);
+  if (planes.count != expected.count) fail("the numbers of planes differ", box);
   for (int c = 0; c < planes.count; ++c) {
     auto &plane = planes.plane[c], &other = expected.plane[c];
     if (!(plane.x == other.x && plane.y == other.y)) fail("another plane", box);
     const Box needed = feedline::decode::samples_of(plane, box);
-    if (!feedline::decode::lies_inside(needed, plane.samples)) fail("too small a plane", box);
+    if (!feedline::decode::lies_inside(needed, plane.samples)) fail("a plane is too small", box);
     for (int y = needed.top; y < needed.top + needed.height; ++y)
       if (std::memcmp(plane.samples.row(y) + needed.left, other.samples.row(y) + needed.left,
                       static_cast<std::size_t>(needed.width)) != 0)
@@ -62,13 +62,14 @@ void compare(Planes& planes, Planes& expected, const Box& box) {
   }
 }
 
-// A file that libjpeg decodes has the same pixels once it has restart markers.
+// A file that libjpeg decodes has the same pixels after restart markers are added.
 void compare_with_restarts(JpegDecoder& decoder, std::span<const std::byte> bytes, const Box& whole, int interval,
                            const Decoded& theirs, ColorMode mode) {
   static Decoded marked;
   const auto written = feedline::decode::with_restarts(bytes, interval);
   if (!written || !*written) return;
-  if (!decode_region(decoder, **written, whole, mode, marked)) fail("restart markers that cannot be opened", whole);
+  if (!decode_region(decoder, **written, whole, mode, marked))
+    fail("the file with restart markers cannot be opened", whole);
   compare(marked, theirs, is_by_us(decoder), whole);
 }
 
@@ -80,16 +81,16 @@ void check_planes(const Variants& variants, std::span<const std::byte> bytes, co
   JpegDecoder& plain = *variants.back();
   if (!plain.open(bytes)) std::abort();
   const bool has_planes = plain.decode_planes(box, mode, most, expected);
-  if (has_planes && !healthy && plain.intervals_passed() == 0) fail("planes of a damaged file", box);
+  if (has_planes && !healthy && plain.intervals_passed() == 0) fail("planes from a damaged file", box);
   for (const auto& variant : variants) {
     if (variant == variants.back()) break;
     if (!variant->open(bytes)) std::abort();
-    if (variant->decode_planes(box, mode, most, planes) != has_planes) fail("planes with one variant only", box);
+    if (variant->decode_planes(box, mode, most, planes) != has_planes) fail("planes with only one variant", box);
     if (has_planes) compare(planes, expected, box);
   }
 }
 
-// Two decoders for two images in turn, and what a healthy image must be beside anything.
+// Two decoders that decode two images alternately, and the expected pixels of the healthy image.
 struct Turns {
   explicit Turns(const feedline::decode::baseline::Kernels* kernels) : first(kernels), second(kernels) {
     std::ifstream file(FEEDLINE_SOURCE_DIR "/fuzz/corpus/baseline_jpeg/420_q90.jpg", std::ios::binary);
@@ -126,12 +127,13 @@ void decode_in_turn(Turns& turns, const Asked& a, const Asked& b) {
   turns.second_out.error = results[1] ? "" : results[1].error().what;
 }
 
-// `theirs` is libjpeg's answer for the asked region.
+// `theirs` is libjpeg's result for this region.
 void check_turns(Turns& turns, const Asked& asked, const Decoded& theirs, const Box& other_box) {
   const Asked healthy{turns.healthy, turns.healthy_box, ColorMode::kRgb};
   const auto expect = [&](const Decoded& got, JpegDecoder& by) {
     if (got.error.empty() && !theirs.error.empty() && by.intervals_passed() > 0) return;
-    if (got.error != theirs.error && !got.error.empty() && !theirs.error.empty()) return;  // compared alone
+    if (got.error != theirs.error && !got.error.empty() && !theirs.error.empty())
+      return;  // the messages are compared without alternation
     compare(got, theirs, is_by_us(by), asked.box);
   };
   decode_in_turn(turns, asked, healthy);
@@ -147,7 +149,7 @@ void check_turns(Turns& turns, const Asked& asked, const Decoded& theirs, const 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // reused from input to input, as a thread of the engine does
+  // reused for all inputs, as in a thread of the engine
   static JpegDecoder libjpeg(nullptr);
   static Variants variants = [] {
     Variants all;
@@ -176,7 +178,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const auto& variant : variants) {
       if (!decode_region(*variant, bytes, box, mode, ours)) std::abort();
       const bool only_words = ours.error != theirs.error && !ours.error.empty() && !theirs.error.empty();
-      // damage between markers that were passed over
+      // the damage is in skipped intervals
       if (ours.error.empty() && !theirs.error.empty() && variant->intervals_passed() > 0) continue;
       if (only_words && !differs_without_history(bytes, box, mode)) continue;
       compare(ours, theirs, is_by_us(*variant), box);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as what a cache keeps beside a copy, and as a table of numbers and sections: nothing outside of them is
-// looked at, and an entry that is taken is written as the same bytes.
+// Any bytes as a cache's entry for a copy, and as a table of numbers and sections. No read out of bounds; an accepted
+// entry is written with the same size and contents.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,12 +19,12 @@ using namespace feedline;
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t bytes, std::size_t most);
 
-// Without this no mutation gets past the checksum at the end.
+// Corrects the checksum at the end, without which every mutation would be rejected.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t bytes, std::size_t most, unsigned seed) {
   bytes = LLVMFuzzerMutate(data, bytes, most);
-  constexpr unsigned kLeaveWrong = 8;  // one in so many keeps what the mutation made
+  constexpr unsigned kLeaveBroken = 8;  // one in this many mutations is not corrected
   constexpr std::size_t kSumBytes = 8;
-  if (seed % kLeaveWrong == 0 || bytes < kSumBytes) return bytes;
+  if (seed % kLeaveBroken == 0 || bytes < kSumBytes) return bytes;
   const std::uint64_t sum = cache::xxh3(std::as_bytes(std::span(data, bytes - kSumBytes)));
   std::memcpy(data + bytes - kSumBytes, &sum, kSumBytes);
   return bytes;
@@ -32,7 +32,7 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t b
 
 namespace {
 
-// As any reader of tables would take it, by the numbers that it has itself.
+// Reads it like a table, with the section sizes that it contains.
 void check_table(std::span<const std::byte> file) {
   cache::FrameKind kind;
   if (file.size() >= sizeof kind) std::memcpy(&kind, file.data(), sizeof kind);
@@ -56,7 +56,7 @@ void check_entry(std::span<const std::byte> file) {
   FEEDLINE_CHECK(cache::is_undamaged(file));
   memory::ByteBuffer buffer;
   const auto again = cache::write_entry(*entry, buffer);
-  // what pads the name is written as zeros
+  // the name's padding is written as zeros
   FEEDLINE_CHECK(again.size() == file.size());
   const auto read = cache::read_entry(again);
   FEEDLINE_CHECK(read && read->object == entry->object && read->version == entry->version);
@@ -67,7 +67,7 @@ void check_entry(std::span<const std::byte> file) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-  // a block of just this size, so that the address sanitizer sees what is read beyond it
+  // an allocation of exactly this size, so that the address sanitizer detects reads beyond it
   std::vector<std::byte> file(bytes);
   std::ranges::copy(std::as_bytes(std::span(data, bytes)), file.begin());
   check_table(file);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as stored checkpoints of a JPEG, and as a file of them: nothing outside of them is read, and checkpoints
-// that are accepted are inside the image and are written as they were read. Half of the inputs get the right checksums,
-// without which no mutation would pass.
+// Any bytes as stored checkpoints of a JPEG, and as a file of them. No read out of bounds; accepted checkpoints are
+// inside the image and are written as they were read. Half of the inputs get correct checksums, without which every
+// mutation would be rejected.
 
 #include <algorithm>
 #include <cstddef>
@@ -78,7 +78,7 @@ void check_file(std::vector<std::byte> file, bool has_sums) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
   if (bytes == 0) return 0;
-  // a block of just this size, so that the address sanitizer detects reads beyond it
+  // an allocation of exactly this size, so that the address sanitizer detects reads beyond it
   std::vector<std::byte> rest(bytes - 1);
   std::ranges::copy(std::as_bytes(std::span(data + 1, bytes - 1)), rest.begin());
   if ((data[0] & 1) == 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the fuzzers of decoders have in common: regions drawn from an input, decoded twice and compared.
+// Shared by the decoders' fuzzers: regions that depend on the input are decoded twice and compared.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace feedline::decode {
 
-inline constexpr std::int64_t kMostFuzzedPixels = 1 << 18;  // larger images only cost time
+inline constexpr std::int64_t kMostFuzzedPixels = 1 << 18;  // larger images only take more time
 inline constexpr std::uint8_t kUntouched = 0xA5;
 
 [[noreturn]] inline void fail(const char* what, const Box& box) {
@@ -34,7 +34,7 @@ struct Decoded {
   }
 };
 
-// False where the header is refused.
+// Returns false if the header is rejected.
 inline bool decode_region(Codec& decoder, std::span<const std::byte> bytes, const Box& box, ColorMode mode,
                           Decoded& out) {
   if (!decoder.open(bytes)) return false;
@@ -44,24 +44,24 @@ inline bool decode_region(Codec& decoder, std::span<const std::byte> bytes, cons
   return true;
 }
 
-// by_us: behind the pixels of a row nothing may be written.
+// by_us: also checks that no byte after a row's pixels was written.
 inline void compare(const Decoded& ours, const Decoded& theirs, bool by_us, const Box& box) {
   if (ours.error != theirs.error) {
     std::fprintf(stderr, "\"%s\" instead of \"%s\"\n", ours.error.c_str(), theirs.error.c_str());
-    fail("another error", box);
+    fail("the errors differ", box);
   }
   if (!ours.error.empty()) return;
   const auto row_bytes = static_cast<std::size_t>(box.width) * static_cast<std::size_t>(ours.pixels.channels());
   for (int y = 0; y < box.height; ++y) {
     const std::uint8_t* const row = ours.pixels.row(y);
-    if (std::memcmp(row, theirs.pixels.row(y), row_bytes) != 0) fail("other pixels", box);
+    if (std::memcmp(row, theirs.pixels.row(y), row_bytes) != 0) fail("the pixels differ", box);
     const auto is_touched = [](std::uint8_t value) { return value != kUntouched; };
     if (by_us && std::any_of(row + row_bytes, row + ours.pixels.stride(), is_touched))
-      fail("bytes written beside the pixels", box);
+      fail("bytes were written after the pixels", box);
   }
 }
 
-// Boxes that depend on nothing but the bytes, so that a find is found again.
+// Boxes that depend only on the bytes, so that failures are reproducible.
 class DrawnBoxes {
  public:
   explicit DrawnBoxes(std::span<const std::byte> bytes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Takes a fuzzer's input apart into numbers and texts. What is missing is zeros, or empty.
+// Splits a fuzzer's input into numbers and texts. After its end, numbers are 0 and texts are empty.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,7 +20,7 @@ class FuzzInput {
     for (const char byte : take(bytes)) value = value << 8 | static_cast<unsigned char>(byte);
     return value;
   }
-  // As long as its first byte says.
+  // The first byte is the length.
   std::string_view text() { return take(number(1)); }
   std::string_view take(std::size_t bytes) {
     const std::string_view taken = left_.substr(0, bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as an image: open() and the decode of a bounded region give an error or pixels, and never more. Bytes are
-// made to look like JPEG first, where most of the parsing is.
+// Any bytes as an image: open() and decoding a bounded region return an error or pixels. The bytes are also tried with
+// a JPEG signature, as most of the parsing is for JPEG.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,11 +14,11 @@
 
 namespace {
 
-constexpr std::int64_t kMaxPixels = 1 << 20;  // larger images only cost time
+constexpr std::int64_t kMaxPixels = 1 << 20;  // larger images only take more time
 constexpr int kMaxSide = 64;
 
 void decode(std::span<const std::byte> bytes) {
-  // reused from input to input, as a thread of the engine does
+  // reused for all inputs, as in a thread of the engine
   static feedline::decode::ImageDecoder decoder;
   static feedline::memory::PixelBuffer out;
   const auto header = decoder.open(bytes, bytes.size() % 4 == 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as JSON: taken or refused, whatever stands around them. What is taken is UTF-8.
+// Any bytes as JSON: accepted or rejected, regardless of the surrounding bytes. Accepted text is UTF-8.
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using feedline::decode::check_json;
-  // a block of just this size, so that the address sanitizer sees what is read beyond it
+  // an allocation of exactly this size, so that the address sanitizer detects reads beyond it
   std::vector<std::byte> text(size);
   text.shrink_to_fit();
   std::ranges::copy(std::as_bytes(std::span(data, size)), text.begin());
@@ -26,7 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> list{std::byte{'['}};
   list.insert(list.end(), text.begin() + (has_mark ? std::ssize(kByteOrderMark) : 0), text.end());
   list.push_back(std::byte{']'});
-  FEEDLINE_CHECK(!is_json || check_json(list) || size > 500);  // in a list it still is, but for the deepest
+  FEEDLINE_CHECK(!is_json || check_json(list) ||
+                 size > 500);  // also valid in a list, unless this exceeds the maximum depth
   text.push_back(std::byte{'x'});
   FEEDLINE_CHECK(!is_json || !check_json(text));
   return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as an LMDB file: no crash, no read outside, no page walked twice, no memory out of proportion; where
-// nothing is wrong, every value is where the walk says, and the index comes back from its file unchanged. The same
-// bytes as a Datum, a pattern of keys and a list of keys.
+// Any bytes as an LMDB file: no crash, no read out of bounds, no page walked twice, no excessive memory. In an
+// undamaged file, every value is at the location from the walk, and the index does not change when it is written and
+// read. The bytes are also used as a Datum, a pattern of keys and a list of keys.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,8 @@ using Bytes = std::span<const std::byte>;
 
 void look_at(Bytes bytes) {
   std::uint8_t sum = 0;
-  for (const std::byte byte : bytes) sum ^= std::to_integer<std::uint8_t>(byte);  // the sanitizers watch
+  for (const std::byte byte : bytes)
+    sum ^= std::to_integer<std::uint8_t>(byte);  // reads every byte, for the sanitizers
   static volatile std::uint8_t sink;
   sink = sum;
 }
@@ -102,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     const format::LmdbIndex::Location location = index.location(i);
     FEEDLINE_CHECK(location.offset <= bytes && location.bytes <= bytes - location.offset);
     const auto found = value(i);
-    FEEDLINE_CHECK(found.has_value() || location.on_own_pages);  // whose header the walk leaves to the reading
+    FEEDLINE_CHECK(found.has_value() || location.on_own_pages);  // checked only when it is read
     if (found) look_at(*found);
     FEEDLINE_CHECK(!index.key_text(i).empty());
   }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as what MDS and LitData datasets are made of; the first byte says as which part: an index, a shard with
-// columns of every kind, a table beside its shard, a line of cells or of JSON, or compressed data. No crash, no read
-// outside, no memory out of proportion; samples of a shard lie one behind the other inside of it, and their values
-// inside of them.
+// Any bytes as a part of an MDS or LitData dataset, selected by the first byte: an index, a shard with columns of every
+// kind, a shard's table of offsets, a line of cells or JSON, or compressed data. No crash, no read out of bounds, no
+// excessive memory. A shard's samples are in ascending order inside it, and their values are inside the samples.
 
 #include <algorithm>
 #include <cstddef>
@@ -35,7 +34,7 @@ std::string name_of_one(std::string encoding) {
   return encoding;
 }
 
-// One of each kind, as MDS and LitData name them.
+// One column of each kind, with MDS's and LitData's names.
 format::Columns every_column() {
   format::Columns columns;
   for (const char* encoding : {"bytes", "str", "json", "jpeg", "pil", "jpeg_array", "list[png]", "str_int", "str_float",
@@ -81,7 +80,7 @@ void read_samples(std::string_view text) {
   }
 }
 
-// Of a shard whose first sample lies at byte 8.
+// The table of a shard with its first sample at byte 8.
 void read_table(std::string_view text) {
   constexpr std::uint64_t kBegin = 8, kEnd = 1 << 20;
   std::uint32_t samples = 0;

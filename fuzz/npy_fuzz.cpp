@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an .npy file: an array that lies inside of them, or an error. Nothing is read beyond their end.
+// Any bytes as an .npy file: an array inside them, or an error. No read beyond their end.
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include "decode/npy/npy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // a block of just this size, so that the address sanitizer sees what is read beyond it
+  // an allocation of exactly this size, so that the address sanitizer detects reads beyond it
   const auto copy = std::make_unique_for_overwrite<std::byte[]>(size);
   std::ranges::copy(std::as_bytes(std::span(data, size)), copy.get());
   const std::span<const std::byte> file(copy.get(), size);

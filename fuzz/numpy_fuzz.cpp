@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a .npy or .npz file: no crash, no read outside, no memory out of proportion; every array lies in memory
-// that is there, and has the rows that it says.
+// Any bytes as a .npy or .npz file: no crash, no read out of bounds, no excessive memory. Each array is in valid memory
+// and has as many rows as reported.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ using namespace feedline;
 
 namespace {
 
-// The bytes as the one object that there is.
+// A storage with the bytes as its only object.
 class OneObject final : public storage::Storage {
  public:
   explicit OneObject(std::string_view bytes) : bytes_(bytes) {}
@@ -49,10 +49,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     std::uint8_t sum = 0;
     const std::size_t taken = array.rows * array.row.bytes();
     for (std::size_t i = 0; i < taken; ++i)
-      sum ^= std::to_integer<std::uint8_t>(array.data[i]);  // the sanitizers watch
+      sum ^= std::to_integer<std::uint8_t>(array.data[i]);  // reads every byte, for the sanitizers
     static volatile std::uint8_t sink;
     sink = sum;
-    // a deflated member may be 1,032 times as large as it is stored
+    // a deflated member can be 1,032 times its stored size
     FEEDLINE_CHECK(taken <= 1032 * (bytes + 1));
   }
   return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a PNG, decoded with its rows inflated at once and by libspng alone: the same pixels or the same error,
-// whole and in parts, in colours and as labels, and not a byte written beside the pixels. Mutations are of chunks,
-// whose checksums are made right again, and of the rows behind the compression, which is made anew.
+// Any bytes as a PNG, decoded with all rows inflated at once and with only libspng: the same pixels or the same error,
+// for whole images and regions, as colours and as labels, and no byte written outside the pixels. Mutates chunks, and
+// corrects their checksums, and mutates uncompressed rows, and compresses them again.
 
 #include <libdeflate.h>
 
@@ -31,10 +31,10 @@ using feedline::decode::Decoded;
 using feedline::decode::DrawnBoxes;
 using feedline::decode::PngDecoder;
 
-// A file without it is no PNG, and asked of other decoders.
+// Files without it are not PNGs, and are passed to other decoders.
 constexpr std::array<std::uint8_t, 8> kSignature{0x89, 'P', 'N', 'G', '\r', '\n', 0x1A, '\n'};
 constexpr std::size_t kHead = 8, kTail = 4;
-constexpr std::size_t kMostRows = 1 << 16;  // bytes: more only costs time
+constexpr std::size_t kMostRows = 1 << 16;  // bytes; more only take more time
 
 std::uint32_t big_endian(const std::uint8_t* at) {
   return std::uint32_t{at[0]} << 24 | std::uint32_t{at[1]} << 16 | std::uint32_t{at[2]} << 8 | at[3];
@@ -44,7 +44,7 @@ void set_big_endian(std::uint8_t* at, std::uint32_t value) {
   for (int i = 0; i < 4; ++i) at[i] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
 }
 
-// visit(chunk, bytes of its data), of those that are whole.
+// Calls visit(chunk, number of data bytes) for each complete chunk.
 template <typename Visit>
 void each_chunk(std::span<std::uint8_t> file, Visit visit) {
   for (std::size_t at = kSignature.size(); at + kHead + kTail <= file.size();) {
@@ -61,7 +61,7 @@ void seal(std::uint8_t* chunk, std::size_t bytes) {
 
 bool is_data(const std::uint8_t* chunk) { return std::memcmp(chunk + 4, "IDAT", 4) == 0; }
 
-// The rows of the IDATs, with their filters; of those that can be inflated.
+// Returns the filtered rows of the IDATs, if they can be inflated.
 std::optional<std::vector<std::uint8_t>> rows_of(std::span<std::uint8_t> file) {
   std::vector<std::uint8_t> packed, rows(kMostRows);
   each_chunk(file, [&packed](const std::uint8_t* chunk, std::size_t bytes) {
@@ -76,7 +76,7 @@ std::optional<std::vector<std::uint8_t>> rows_of(std::span<std::uint8_t> file) {
   return rows;
 }
 
-// The file with these rows in place of its own, in an IDAT or, where `split`, in two.
+// Returns the file with these rows instead of its own, in one IDAT, or in two if `split`.
 std::vector<std::uint8_t> with_rows(std::span<std::uint8_t> file, std::span<const std::uint8_t> rows, bool split) {
   static libdeflate_compressor* const deflater = libdeflate_alloc_compressor(1);
   std::vector<std::uint8_t> packed(libdeflate_zlib_compress_bound(deflater, rows.size()));
@@ -120,7 +120,7 @@ void check_labels(PngDecoder& best, PngDecoder& libspng, std::span<const std::by
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t bytes, std::size_t most);
 
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t bytes, std::size_t most, unsigned seed) {
-  constexpr unsigned kLeaveWrong = 8, kOfRows = 3;  // one in so many keeps what the mutation made, or is of rows
+  constexpr unsigned kLeaveBroken = 8, kOfRows = 3;  // one in this many mutations is not corrected, or mutates rows
   if (seed % kOfRows == 0)
     if (auto rows = rows_of({data, bytes}); rows && !rows->empty()) {
       const std::size_t size = rows->size();
@@ -133,12 +133,12 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t b
     }
   bytes = LLVMFuzzerMutate(data, bytes, most);
   std::ranges::copy(std::span(kSignature).first(std::min(bytes, kSignature.size())), data);
-  if (seed % kLeaveWrong != 0) each_chunk({data, bytes}, seal);
+  if (seed % kLeaveBroken != 0) each_chunk({data, bytes}, seal);
   return bytes;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // reused from input to input, as a thread of the engine does
+  // reused for all inputs, as in a thread of the engine
   static PngDecoder best, libspng(PngDecoder::Way::kLibspng);
   static Decoded ours, theirs;
   if (size < kSignature.size() || !std::ranges::equal(kSignature, std::span(data, kSignature.size()))) return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any reads, by any limits, as requests: every byte that is wanted comes by one part, which lies in its request.
+// Any reads with any limits, planned as requests: each wanted byte is in exactly one part, which is inside its request.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ using storage::WantedRange;
 
 namespace {
 
-constexpr std::uint64_t kMostRequests = 20;  // of one read
+constexpr std::uint64_t kMostRequests = 20;  // per read
 constexpr std::size_t kMostReads = 60;
 
 std::vector<WantedRange> reads_in(FuzzInput& input, const RangeLimits& limits) {
@@ -28,7 +28,7 @@ std::vector<WantedRange> reads_in(FuzzInput& input, const RangeLimits& limits) {
     WantedRange read;
     const std::uint64_t kind = input.number(1);
     read.object = kind & 3;
-    // near the beginning, in the middle, or where numbers end
+    // near the beginning, in the middle, or near the largest numbers
     read.offset = input.number((kind & 4) != 0 ? 2 : 7) + ((kind & 8) != 0 ? std::uint64_t{1} << 62 : 0);
     const std::uint64_t most = limits.longest > (std::uint64_t{1} << 50) / kMostRequests
                                    ? std::uint64_t{1} << 50
@@ -50,7 +50,7 @@ void check_request(const RangeRequest& request, const RangeLimits& limits) {
   }
 }
 
-// The parts of each read, one behind the other, are the read.
+// The consecutive parts of each read cover it.
 void check_reads(const std::vector<WantedRange>& wanted, const std::vector<RangeRequest>& requests) {
   std::vector<std::vector<RangePart>> parts(wanted.size());
   for (const RangeRequest& request : requests)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as the head of an answer, line by line: what is taken of it makes sense, whatever the server says.
+// Any bytes as the lines of a response's head: the parsed values are consistent, whatever the server sends.
 
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   ResponseHead head;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
-    // a block of just this size, so that the address sanitizer sees what is read beyond it
+    // an allocation of exactly this size, so that the address sanitizer detects reads beyond it
     const std::string line(text.substr(0, end));
     head.add(line, kNow);
     check_head(head);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Any bytes as columns in memory: offsets and views of Arrow text, UTF-32 text, integers, lists of paths, ragged
-// numbers and tags. No crash and no read outside; columns that open have the same number of rows, a location for every
-// row, and text inside its buffer. Rows whose files do not exist are errors that name the row.
+// numbers and tags. No crash and no read out of bounds. Accepted columns have the same number of rows, a location for
+// each row, and text inside its buffer. A missing file is an error with its row.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,7 +26,7 @@ namespace {
 
 std::size_t below(FuzzInput& input, std::size_t end) { return input.number(1) % end; }
 
-constexpr std::size_t kMostRows = 32;  // so that an input is fast
+constexpr std::size_t kMostRows = 32;  // limits the time per input
 constexpr std::size_t kMostText = 64;  // bytes
 
 // An allocation of exactly this size, so that the address sanitizer reports reads outside.
@@ -91,7 +91,7 @@ std::shared_ptr<const TextCells> cells_of(FuzzInput& input) {
 std::vector<std::int64_t> offsets_of(FuzzInput& input) {
   std::vector<std::int64_t> offsets(below(input, kMostRows));
   std::int64_t end = 0;
-  for (std::int64_t& offset : offsets) {  // mostly ascending, as other lists are refused at once
+  for (std::int64_t& offset : offsets) {  // mostly ascending, as other lists are rejected immediately
     offset = end;
     end += static_cast<std::int64_t>(below(input, 3));
     if (below(input, 64) == 0) offset = static_cast<std::int64_t>(input.number(8));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as what S3 answers in XML, and as keys that a right answer has: those come back as they are.
+// Any bytes as S3's XML responses, and as keys in a valid response, which must be returned unchanged.
 
 #include <algorithm>
 #include <cstddef>
@@ -35,7 +35,7 @@ void check_any(const std::string& xml) {
   if (const auto found = storage::parse_uploads(xml)) FEEDLINE_CHECK(found->uploads.size() <= xml.size());
 }
 
-// XML has no control characters, even escaped, and no bytes that are not UTF-8.
+// XML cannot contain control characters, even escaped, or invalid UTF-8.
 bool is_plain(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }

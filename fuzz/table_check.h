@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the fuzzers of tables do with one that could be opened.
+// Used by the table formats' fuzzers to check a table that was opened.
 
 #include <algorithm>
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace feedline::format {
 
-// Every field that can be made of a column is, of the first and the last rows; bytes are looked at, so that the
-// sanitizers watch.
+// Creates all possible fields from the columns of the first rows and the last one, and reads every byte for the
+// sanitizers.
 inline void check_table(ColumnTable& table, const storage::Reader& reader) {
   constexpr std::uint64_t kRows = 8;
   std::vector<std::string> specs;

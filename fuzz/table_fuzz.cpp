@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a table of separated values or lines of JSON: no crash, no read outside; a table that is taken has a
-// cell, or none, for every column in every row, and what is chosen of it has a value for every row.
+// Any bytes as a table of separated values or JSON lines: no crash, no read out of bounds. In an accepted table, each
+// row has a cell or none for each column, and chosen columns have a value for each row.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a shard: no crash, no read outside, no memory out of proportion; every member and every index entry lies
-// inside the shard; and what a scan without errors found comes back from its index file unchanged.
+// Any bytes as a tar shard: no crash, no read out of bounds, no excessive memory. Members and index entries are inside
+// the shard, and the index of a scan without errors does not change when it is written and read.
 
 #include <algorithm>
 #include <cstddef>
@@ -20,11 +20,11 @@ using namespace feedline;
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t bytes, std::size_t most);
 
-// Without this hardly any mutation gets past the checksum of the first header.
+// Corrects headers' checksums, without which most mutations would be rejected at the first header.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t bytes, std::size_t most, unsigned seed) {
   bytes = LLVMFuzzerMutate(data, bytes, most);
-  constexpr unsigned kLeaveWrong = 8;  // one in so many keeps what the mutation made
-  if (seed % kLeaveWrong == 0) return bytes;
+  constexpr unsigned kLeaveBroken = 8;  // one in this many mutations is not corrected
+  if (seed % kLeaveBroken == 0) return bytes;
   for (std::size_t at = 0; at + format::kBlockBytes <= bytes; at += format::kBlockBytes) {
     std::uint8_t* block = data + at;
     if (std::memcmp(block + 257, "ustar", 5) != 0) continue;
@@ -43,13 +43,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const storage::ObjectStat stat = reader.stat().value();
   format::Findings findings;
   const auto scan = format::scan_shard(reader, stat, "fuzz.tar", findings);
-  FEEDLINE_CHECK(scan.has_value());  // memory has no storage errors
+  FEEDLINE_CHECK(scan.has_value());  // reading from memory cannot fail
   const format::ShardIndex& index = scan->index;
   for (std::uint64_t i = 0; i < index.members(); ++i) {
     const auto member = index.member(i);
     FEEDLINE_CHECK(member.offset <= bytes && member.bytes <= bytes - member.offset);
   }
-  // no end mark, no dataset
+  // no end marker, so not a dataset
   if (!findings.first_error()) FEEDLINE_CHECK(bytes >= 2 * format::kBlockBytes);
 
   const auto file = index.file_bytes();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a TFRecord file: no crash, no read outside, no memory out of proportion; records fill the file up to
-// where the scan ends, the index comes back from its file unchanged, and every record that is an Example can be
-// surveyed, read by the fields that the survey gives, and made files of.
+// Any bytes as a TFRecord file: no crash, no read out of bounds, no excessive memory. Records are contiguous up to the
+// end of the scan, and the index does not change when it is written and read. Each record that is an Example can be
+// surveyed, read with the fields from the survey, and exported as files.
 
 #include <algorithm>
 #include <cstddef>
@@ -26,12 +26,12 @@ using namespace feedline;
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t bytes, std::size_t most);
 
-// Without this hardly any mutation gets past the checksum of the first length. What is left of a file behind the last
-// length that fits becomes a record, or is left as it is.
+// Corrects lengths and checksums, without which most mutations would be rejected at the first record. A length that is
+// too large becomes the rest of the file.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t bytes, std::size_t most, unsigned seed) {
   bytes = LLVMFuzzerMutate(data, bytes, most);
-  constexpr unsigned kLeaveWrong = 8;  // one in so many keeps what the mutation made
-  if (seed % kLeaveWrong == 0) return bytes;
+  constexpr unsigned kLeaveBroken = 8;  // one in this many mutations is not corrected
+  if (seed % kLeaveBroken == 0) return bytes;
   for (std::size_t at = 0; bytes - at >= format::kRecordFrameBytes;) {
     const std::uint64_t left = bytes - at - format::kRecordFrameBytes;
     std::uint64_t length = 0;
@@ -82,10 +82,11 @@ void check_record(Bytes data) {
   if (!read) return;
   for (std::size_t i = 0; i < fields->size(); ++i) {
     const Bytes bytes = record.fields[i].bytes;
-    // a byte string lies in the record; numbers are at most 8 times as long as they are stored, and a header
+    // a byte string is inside the record; numbers are at most 8 times their stored size, and a header
     FEEDLINE_CHECK(bytes.size() <= 8 * data.size() + 128);
     std::uint8_t sum = 0;
-    for (const std::byte byte : bytes) sum ^= std::to_integer<std::uint8_t>(byte);  // the sanitizers watch
+    for (const std::byte byte : bytes)
+      sum ^= std::to_integer<std::uint8_t>(byte);  // reads every byte, for the sanitizers
     static volatile std::uint8_t sink;
     sink = sum;
   }
@@ -98,7 +99,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const format::MemoryReader reader(text);
   format::Findings findings;
   const auto ends = format::scan_records(reader, bytes, "fuzz.tfrecord", findings);
-  FEEDLINE_CHECK(ends.has_value());  // memory has no storage errors
+  FEEDLINE_CHECK(ends.has_value());  // reading from memory cannot fail
   FEEDLINE_CHECK(findings.first_error() != nullptr || (ends->empty() ? bytes == 0 : ends->back() == bytes));
   check_index(*ends);
   std::uint64_t begin = 0;
@@ -108,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     begin = end;
     if (format::has_good_data(record)) check_record(format::data_in(record));
   }
-  // the same bytes as another program's index, of the shard that it would be of
+  // the same bytes as another program's index of a matching shard
   if (const auto foreign = format::parse_foreign_index(text, 4096)) FEEDLINE_CHECK(format::ends_fit(*foreign, 4096));
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as an index of token files, of Megatron or of datatrove: no crash and no read outside the index, and every
-// sequence and document of an index that is accepted is inside the tokens that the index claims.
+// Any bytes as an index of token files, of Megatron or of datatrove: no crash and no read out of bounds. Each sequence
+// and document of an accepted index is inside the index's number of tokens.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ using namespace feedline;
 
 namespace {
 
-// The bytes as the only object.
+// A storage with the bytes as its only object.
 class OneObject final : public storage::Storage {
  public:
   explicit OneObject(std::string_view bytes) : bytes_(bytes) {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One read over any answers. Their heads are whatever the input makes of them, and their bodies are what those heads
-// say they are: bytes of the object from the one that Content-Range names on, or those of another object under another
-// ETag. So whatever a read gives must be bytes of one object, those that were asked for; and all of them, where its
-// version was known before, or no answer was untrue about how long the object is.
+// One read with any responses. The input determines the heads, and the bodies match them: they contain the object's
+// bytes from the offset in Content-Range, or those of another object if the ETag differs. So the read must return the
+// requested bytes of one object, and all of them if its version was known before or no response had a wrong object
+// size.
 
 #include <algorithm>
 #include <cstddef>
@@ -38,7 +38,7 @@ std::byte byte_of(bool is_other, std::uint64_t offset) {
   return static_cast<std::byte>((offset * 7 + offset / 256 + (is_other ? 101 : 0)) & 255);
 }
 
-// Are these bytes from `offset` on of one object?
+// Returns whether these are the bytes of this object at `offset`.
 bool is_of(bool is_other, std::uint64_t offset, std::span<const std::byte> bytes) {
   for (std::size_t i = 0; i < bytes.size(); ++i)
     if (bytes[i] != byte_of(is_other, offset + i)) return false;
@@ -60,7 +60,7 @@ Asked asked_by(const storage::Call& call) {
   return {};
 }
 
-// The lines of a head: right ones, wrong ones, and any.
+// Returns the lines of a head: correct, wrong and arbitrary ones.
 std::vector<std::string> head_lines(FuzzInput& input, const Asked& asked) {
   static constexpr int kStatuses[] = {206, 200, 416, 412, 404, 503, 204, 301};
   std::vector<std::string> lines{"HTTP/1.1 " + std::to_string(kStatuses[input.number(1) % 8]) + " x"};
@@ -120,7 +120,7 @@ std::vector<std::string> head_lines(FuzzInput& input, const Asked& asked) {
   return lines;
 }
 
-// Reads of one of the three kinds.
+// A read of one of three kinds.
 struct Read {
   AnySite site;
   storage::HttpLimits limits;
@@ -146,7 +146,7 @@ void begin(Read& read, FuzzInput& input) {
   read.limits.tries = 3;
   read.limits.tries_in_all = kMostAnswers;
   const std::uint64_t kind = input.number(1);
-  read.is_held = (kind & 4) != 0 || kind % 4 == 1;  // parts have to be
+  read.is_held = (kind & 4) != 0 || kind % 4 == 1;  // required for parts
   read.offset = input.number(2) % (kObjectBytes + 50);
   read.bytes = input.number(2) % 600 + 1;
   if (kind % 4 == 1) {
@@ -170,7 +170,8 @@ void begin(Read& read, FuzzInput& input) {
   }
 }
 
-// One answer, in pieces. false: it was untrue about how long the object is, or cannot be told from one that is.
+// Sends one response in pieces. Returns false if its object size was wrong, or cannot be distinguished from a wrong
+// one.
 bool answer(Transfer& transfer, FuzzInput& input, const Asked& asked) {
   ResponseHead head;
   for (const std::string& line : head_lines(input, asked)) {
@@ -181,7 +182,7 @@ bool answer(Transfer& transfer, FuzzInput& input, const Asked& asked) {
   const std::uint64_t first = is_part ? head.content_range->first : 0;
   const std::uint64_t claimed =
       is_part ? head.content_range->last - first + 1 : head.content_length.value_or(kObjectBytes);
-  // without a tag and a date nothing says which object it is
+  // without a tag and a date, the object cannot be identified
   const bool is_unnamed = head.etag.empty() && !head.last_modified;
   const bool is_other = is_unnamed ? input.number(1) % 2 == 1 : !head.etag.empty() && head.etag != "\"a\"";
   std::uint64_t left = claimed;
@@ -247,6 +248,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
       return 0;
     }
   }
-  FEEDLINE_CHECK(!"a read tries for ever");
+  FEEDLINE_CHECK(!"a read retries without end");
   return 0;
 }

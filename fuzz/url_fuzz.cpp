@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as a URL: its parts lie in it, its secrets come back and are nowhere else, and its normal form is one.
+// Any bytes as a URL: its parts are inside it, its secrets are hidden and can be restored, and its normal form is
+// stable.
 
 #include <algorithm>
 #include <cstddef>
@@ -16,14 +17,14 @@ using namespace feedline;
 namespace {
 
 constexpr std::string_view kHidden = "hidden-";
-constexpr std::size_t kLeastSecret = 8;  // shorter ones may stand in the rest of the URL, too
-constexpr int kMostHidden = 20'000;      // secrets are never forgotten, and each is looked for among all
+constexpr std::size_t kLeastSecret = 8;  // shorter ones may also be in the rest of the URL
+constexpr int kMostHidden = 20'000;      // secrets are never removed, and each lookup compares with all
 
 bool lies_in(std::string_view part, std::string_view whole) {
   return part.empty() || (part.data() >= whole.data() && part.data() + part.size() <= whole.data() + whole.size());
 }
 
-// Of those that sign: a value that is shown is a name for it.
+// Values of signature parameters are replaced by a placeholder.
 void check_signatures(std::string_view query) {
   static constexpr std::string_view kNames[] = {"X-Amz-Signature", "Signature", "sig", "token", "X-Goog-Signature"};
   while (!query.empty()) {
@@ -43,7 +44,7 @@ void check_secrets(const std::string& url, const storage::UrlParts& parts) {
   FEEDLINE_CHECK(shown_parts->user.empty() == parts.user.empty());
   FEEDLINE_CHECK(shown_parts->user.empty() || shown_parts->user.starts_with(kHidden));
   check_signatures(shown_parts->query);
-  if (url.find(kHidden) == url.npos) {  // else it asks for what another one has hidden
+  if (url.find(kHidden) == url.npos) {  // otherwise it refers to a secret of another URL
     FEEDLINE_CHECK(whole_parts->user == parts.user);
     FEEDLINE_CHECK(storage::with_secrets(storage::without_secrets(whole)) == whole);
   }

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Adds to a wheel the licences of the libraries that auditwheel will include in it.
 
-bundle_notices.py WHEEL [SYSTEM]: asks the distribution for the package of each library, and stores that package's
-copyright file in the wheel's licence folder. Run it before `auditwheel repair`, which lists the new files in RECORD.
-SYSTEM is the root of a system that tools/systems created, which contains the libraries of a wheel for another
-processor.
+bundle_notices.py WHEEL [SYSTEM]: finds the distribution's package of each library, and stores that package's copyright
+file in the wheel's licence folder. Run it before `auditwheel repair`, which lists the new files in RECORD. For a wheel
+for another processor, SYSTEM is the root of a system with its libraries, created by tools/systems.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-# Left to the system by the manylinux policies, so never put into a wheel.
+# Manylinux policies require these from the system, so a wheel never includes them.
 PLATFORM = re.compile(r"(linux-vdso|ld-linux[-\w]*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libz)\.so.*")
 
 
@@ -32,7 +31,7 @@ def needed_libraries(extension: Path, system: Path | None = None) -> set[Path]:
 
 
 def needed_within(system: Path, extension: Path) -> set[Path]:
-    """What ldd would list, for a processor whose programs do not run here."""
+    """Returns what ldd would list, for a library for another processor."""
     found: set[Path] = set()
     to_see = [extension]
     while to_see:
@@ -52,18 +51,18 @@ def needed_within(system: Path, extension: Path) -> set[Path]:
 
 
 def package_of(library: Path, system: Path | None = None) -> str:
-    if system is not None:  # its packages are unpacked alone, so dpkg knows only which files each has
+    if system is not None:  # its packages are only unpacked, so dpkg knows only their lists of files
         inside = "/" + str(library.relative_to(system))
         for listing in sorted((system / "var/lib/dpkg/info").glob("*.list")):
             if {inside, inside.removeprefix("/usr")} & set(listing.read_text().splitlines()):
                 return listing.name.partition(":")[0].removesuffix(".list")
-        raise SystemExit(f"bundle_notices.py: no package in {system} has {inside}, so its licence is not known")
+        raise SystemExit(f"bundle_notices.py: no package in {system} contains {inside}, so its licence is unknown")
     # A package may own the file under /lib or under /usr/lib, which are one folder on a merged system.
     for path in (library, library.resolve(), Path("/usr") / library.relative_to("/")):
         found = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True)
         if found.returncode == 0:
             return found.stdout.partition(":")[0]
-    raise SystemExit(f"bundle_notices.py: no package owns {library}, so its licence is not known")
+    raise SystemExit(f"bundle_notices.py: no package owns {library}, so its licence is unknown")
 
 
 def main(wheel: Path, system: Path | None = None) -> None:

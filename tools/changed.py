@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints what changed since tools/nightly passed, as CI checks only that.
+"""Prints what changed since tools/nightly passed, because CI checks only changes.
 
 The commit and result of each part of nightly are in tools/nightly.json.
 
-    tools/changed.py threads        folders of src/ whose C++ tests run under the thread sanitizer; `all` if unknown
-    tools/changed.py headers        headers; all patterns if unknown
+    tools/changed.py threads        changed folders of src/ with tests for the thread sanitizer; `all` if unknown
+    tools/changed.py headers        changed headers; all patterns if unknown
     tools/changed.py integrations   a line if the tests of other frameworks must run
 
-What changed is unknown if nightly has not passed that part, or if the part's commit is not in this clone.
+Changes are unknown if nightly has not passed that part, or if the part's commit is not in this clone.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ INTEGRATIONS = (
 
 
 def changed_files(part: str, root: Path = ROOT, record: Path = RECORD) -> list[str] | None:
-    """Files that differ from the commit at which this part passed, untracked ones included; None if unknown."""
+    """Returns files that differ from the commit at which this part passed, also untracked ones; None if unknown."""
     found = json.loads(record.read_text(encoding="utf-8")).get(part, {})
     if found.get("result") != "passed":
         return None
@@ -51,7 +51,7 @@ def git(root: Path, *arguments: str) -> list[str] | None:
 
 
 def threaded_folders(root: Path = ROOT) -> list[str]:
-    """Folders of src/ with tests that the tsan preset compiles."""
+    """Returns the folders of src/ with tests that the tsan preset compiles."""
     presets = json.loads((root / "CMakePresets.json").read_text(encoding="utf-8"))["configurePresets"]
     tsan = next(preset for preset in presets if preset["name"] == "tsan")
     without = tsan["cacheVariables"]["FEEDLINE_TESTS_WITHOUT"].split(";")

@@ -16,7 +16,7 @@ circle    more than two modules of the package import each other, including in f
 folder    a folder of src/ that the table lacks, or that it lists without need
 readme    a folder of src/ without a README.md, or with one of more than 40 lines
 units     a folder that directly contains more than 30 units: modules, or headers with their sources. Tests, their
-          headers and the folder tests/ do not count, as a test's folder follows from what it tests
+          headers and the folder tests/ do not count, as a test is in the folder of the code that it tests
 licence   a source file without the SPDX line first (second after #!)
 name      a meaningless word in a file or folder name
 thread    C++ that creates a thread: only base::Thread may, because exceptions in its body must not end the process
@@ -36,7 +36,7 @@ from pathlib import Path
 from import_circles import circles, imports_in
 
 README_LINES = 40
-MOST_UNITS = 30  # what a reader can still look over; more need rooms
+MOST_UNITS = 30  # folders with more are hard to read: group the units in subfolders
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
 BANNED_WORDS = {"util", "utils", "common", "helper", "helpers", "misc", "manager", "new", "old", "2"}
 SKIPPED_FOLDERS = {"build", "dist", "demo", "__pycache__"}
@@ -115,7 +115,7 @@ class Table:
         return next((str(parent) for parent in path.parents if str(parent) in self.may_include), None)
 
     def is_open_to_tests(self, room: str, reached: str) -> bool:
-        """Whether tests in a room may use `reached`: the folders around it, their rooms, and what they may include."""
+        """Whether tests in a subfolder may use `reached`: its parents, their subfolders, and what they may include."""
         around = [str(parent) for parent in (Path(room), *Path(room).parents) if str(parent) in self.may_include]
         return any(reached in self.may_include[folder] or is_within(reached, folder) for folder in around)
 
@@ -233,7 +233,7 @@ def check_foreign_header(table: Table, path: Path, header: str) -> tuple[str, st
     if table.is_free(folder) or (test and owners):
         return None
     if owners is None:
-        return "foreign", f"<{header}> is new here: give it a folder with an `only` line in tools/layers.txt"
+        return "foreign", f"<{header}> has no folder: add an `only` line to tools/layers.txt"
     if folder not in owners:
         return "foreign", f"<{header}> belongs to {' and '.join(sorted(owners))}"
     return None
@@ -370,7 +370,7 @@ def check_file(path: Path, text: str) -> Iterator[Break]:
             yield Break(path, 2 if script else 1, "licence", f"the line `{LICENCE}` is missing")
     if path.suffix in CPP_SUFFIXES | {".py"}:
         for word in sorted(BANNED_WORDS & set(re.split(r"[_\-./]", str(path)))):
-            yield Break(path, 1, "name", f"`{word}` says nothing")
+            yield Break(path, 1, "name", f"`{word}` has no meaning")
 
 
 def check_threads(table: Table, path: Path, text: str) -> Iterator[Break]:
@@ -379,7 +379,7 @@ def check_threads(table: Table, path: Path, text: str) -> Iterator[Break]:
         return
     for number, line in enumerate(text.splitlines(), 1):
         if found := THREAD.search(line.partition("//")[0]):
-            yield Break(path, number, "thread", f"{found[0]}: use base::Thread, which is told what its body throws")
+            yield Break(path, number, "thread", f"{found[0]}: use base::Thread, which receives exceptions of its body")
 
 
 def check_calls(table: Table, path: Path, text: str) -> Iterator[Break]:
@@ -389,7 +389,9 @@ def check_calls(table: Table, path: Path, text: str) -> Iterator[Break]:
     for number, line in enumerate(text.splitlines(), 1):
         if found := CALL.search(line.partition("//")[0]):
             what = found[0].rstrip("(").lstrip(":")
-            yield Break(path, number, "call", f"{what}: names of files go through storage, or cache for files of ours")
+            yield Break(
+                path, number, "call", f"{what}: pass file names to storage, or to cache for Feedline's own files"
+            )
 
 
 def check_folders(root: Path, table: Table) -> Iterator[Break]:
@@ -424,7 +426,7 @@ def check_units(files: list[Path]) -> Iterator[Break]:
             units.setdefault(path.parent, set()).add(path.stem)
     for folder, names in units.items():
         if len(names) > MOST_UNITS:
-            yield Break(folder, 1, "units", f"has {len(names)} units, more than {MOST_UNITS}: group them in rooms")
+            yield Break(folder, 1, "units", f"has {len(names)} units, more than {MOST_UNITS}: group them in subfolders")
 
 
 def find_cycle(table: Table, start: str) -> list[str] | None:

@@ -3,11 +3,11 @@
 """Runs the C++ test programs of a build folder, several at a time, and prints how many tests passed.
 
     tools/cpp_tests.py build/asan                      all programs feedline_*_tests
-    tools/cpp_tests.py build/tsan --only storage cache     those of two folders
-    tools/cpp_tests.py build/asan --filter PngDecoder      tests whose full name matches a regular expression
+    tools/cpp_tests.py build/tsan --only storage cache     only the programs of two folders
+    tools/cpp_tests.py build/asan --filter PngDecoder      tests with a full name that matches a regular expression
 
-A test that fails is run once more, alone. If it passes then, it still counts as failed unless tests/flaky.txt lists it.
-A program that crashes or hangs is not run again: a sanitizer's report is never a matter of chance.
+A failed test is run once more, alone. If it then passes, it still counts as failed unless tests/flaky.txt lists it.
+A program that crashes or hangs is not run again: sanitizer reports are never flakes.
 
 Exit status 0: all passed; 1: a test failed, or none ran.
 """
@@ -30,7 +30,7 @@ import flaky
 
 # The slowest program takes two minutes under a sanitizer on two idle CPUs.
 _LIMIT_S = 1200
-# More failures than this are no accident: they are not run again.
+# If more tests fail, they are not run again.
 _MOST_AGAIN = 5
 
 
@@ -40,7 +40,7 @@ class Outcome:
     passed: int = 0
     skipped: int = 0
     failed: list[str] = field(default_factory=list)
-    broken: str = ""  # how the program ended, if not by itself
+    broken: str = ""  # how the program was stopped; empty if it exited itself
     output: str = ""
     seconds: float = 0.0
 
@@ -65,7 +65,7 @@ def run(program: Path, tests: list[str] | None = None) -> Outcome:
                 ).returncode
                 ended = f"exit status {status}"
             except subprocess.TimeoutExpired:
-                status, ended = -1, f"no end after {_LIMIT_S} s"
+                status, ended = -1, f"not finished after {_LIMIT_S} s"
             output.seek(0)
             done.output = output.read().decode(errors="replace")
         count(report, done)
@@ -96,7 +96,7 @@ def last_begun(output: str) -> str:
 
 
 def tests_of(program: Path, expression: str) -> list[str]:
-    """The names that match, without the comments of parameters."""
+    """Returns the names that match, without the comments about parameters."""
     listed = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, check=True).stdout
     names, suite = [], ""
     for line in listed.splitlines():
@@ -109,9 +109,7 @@ def tests_of(program: Path, expression: str) -> list[str]:
 
 
 def again(programs: dict[str, Path], outcomes: list[Outcome]) -> list[str]:
-    """Runs failed tests once more, alone; returns those that now pass. The tests that remain in `failed` have failed
-    twice.
-    """
+    """Runs failed tests once more, alone, and returns those that now pass. `failed` retains those that failed twice."""
     if sum(len(done.failed) for done in outcomes) > _MOST_AGAIN:
         return []
     passed = []
@@ -126,7 +124,7 @@ def again(programs: dict[str, Path], outcomes: list[Outcome]) -> list[str]:
 
 
 def programs_in(tree: Path, only: list[str]) -> dict[str, Path]:
-    """The largest first: they take the longest, and all others fit next to them."""
+    """Sorts programs by size, largest first: these run longest, while the others run in parallel."""
     wanted = {f"feedline_{name}_tests" for name in only}
     found = [path for path in tree.rglob("feedline_*_tests") if path.is_file() and os.access(path, os.X_OK)]
     found = [path for path in found if not wanted or path.name in wanted]

@@ -8,8 +8,8 @@
 #   feedline_sanitized PRESET TARGET... builds TARGETs of the presets asan or tsan, and sets FEEDLINE_SANITIZED to the tree
 #   feedline_cpp_tests ARGUMENT...      runs tools/cpp_tests.py without address space randomisation
 
-# How many compilers run at once: one per CPU, but each needs 1.5 GB (the kernels, built for every SIMD variant, need over
-# 1 GB).
+# Prints the number of parallel compilers: one per CPU, if each has 1.5 GB of memory. The kernels, built for every SIMD variant,
+# need over 1 GB.
 feedline_jobs() {
   local cpus memory
   cpus=$(nproc)
@@ -37,12 +37,12 @@ feedline_install() {
 feedline_build() { feedline_compile && feedline_install; }
 
 # Compiles in the background, as installing packages mostly waits for networks and disks. feedline_build_end shows the output.
-# A script that exits earlier ends the compilers, which are a process group of their own.
+# If the script exits first, it stops the compilers, which run in a separate process group.
 feedline_build_begin() {
   mkdir -p "$FEEDLINE_LOGS"
   feedline_say "== build, in the background"
   set -m
-  feedline_compile >"$FEEDLINE_LOGS/beside.log" 2>&1 &
+  feedline_compile >"$FEEDLINE_LOGS/background_build.log" 2>&1 &
   FEEDLINE_COMPILING=$!
   set +m
   trap 'kill -- "-$FEEDLINE_COMPILING" 2>/dev/null || true' EXIT
@@ -53,12 +53,12 @@ feedline_build_end() {
   ! kill -0 "$FEEDLINE_COMPILING" 2>/dev/null || feedline_say "waiting for the build"
   wait "$FEEDLINE_COMPILING" || status=$?
   trap - EXIT
-  cat "$FEEDLINE_LOGS/beside.log"
+  cat "$FEEDLINE_LOGS/background_build.log"
   [ "$status" -ne 0 ] || feedline_install || status=$?
   return "$status"
 }
 
-feedline_repair() { # WHEEL DIR [SYSTEM]: SYSTEM is the root of another processor's system, which has its libraries
+feedline_repair() { # WHEEL DIR [SYSTEM]: SYSTEM is the root folder of a system for another processor
   local name copy system=${3:-} path=$FEEDLINE_VENV/bin:$PATH search=()
   name=$(basename "$1" .whl)
   copy=$FEEDLINE_ROOT/build/unrepaired/$name.whl
@@ -78,7 +78,7 @@ feedline_repair() { # WHEEL DIR [SYSTEM]: SYSTEM is the root of another processo
   esac
   if [ -n "$system" ]; then
     search=(--ldpaths "$floor:$(echo "$system"/usr/lib/*-linux-gnu)")
-    path=/usr/aarch64-linux-gnu/bin:$path # its strip
+    path=/usr/aarch64-linux-gnu/bin:$path # for strip
   fi
   # auditwheel finds patchelf on PATH, and the libraries to bundle first in LD_LIBRARY_PATH
   PATH=$path LD_LIBRARY_PATH=$floor feedline_step "auditwheel repair $name" "$FEEDLINE_VENV/bin/auditwheel" \
@@ -90,7 +90,7 @@ feedline_fixed_addresses() {
   if setarch -R true 2>/dev/null; then setarch -R "$@"; else "$@"; fi
 }
 
-# With clang 19, which compiles sanitized code in half the time, or g++ if it is not installed.
+# Uses clang 19, which compiles sanitized code in half the time, or g++ if clang is not installed.
 feedline_sanitized() { # PRESET TARGET...
   local preset=$1
   shift
@@ -100,7 +100,7 @@ feedline_sanitized() { # PRESET TARGET...
   cmake --preset "$preset" && feedline_fixed_addresses cmake --build --preset "$preset" -j "$(feedline_jobs)" --target "$@"
 }
 
-# std::vector's bounds are checked in every sanitized build; leaks count as errors.
+# Sanitizer builds also check std::vector's bounds, and leaks are errors.
 feedline_cpp_tests() { # TREE ARGUMENT...
   ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 feedline_fixed_addresses python3 "$FEEDLINE_ROOT/tools/cpp_tests.py" "$@"

@@ -2,17 +2,17 @@
 # shellcheck shell=bash
 # Functions that the scripts in tools/ share. Source this file; do not run it.
 #
-#   feedline_announce N FILE... -- NAME...  shows what a script will install, and how long it takes
+#   feedline_announce N FILE... -- NAME...  shows which packages a script will install, and how long it takes
 #   feedline_apt [FILE...]        installs the missing packages of FILE (default: tools/apt_packages.txt)
 #   feedline_venv [NAME...]       .venv in the checkout with tools/requirements/NAME.txt
 #   feedline_torch [demand]       torch into .venv: its CPU build if available; `demand`: any build
 #   feedline_original LIST DIR    a separate environment in DIR with the packages of LIST
-#   feedline_beside LIST DIR      the same, and everything in .venv is importable there too
+#   feedline_overlay LIST DIR     the same, and everything in .venv is importable there too
 #   feedline_pictures DIR         Pillow's test pictures, in DIR
-#   feedline_step LABEL COMMAND   runs COMMAND with its output in a log that is shown if it fails
+#   feedline_step LABEL COMMAND   runs COMMAND with its output in a log, which is shown if it fails
 #
 # engine_build.sh compiles and installs, test_results.sh counts tests; this file sources both.
-# Each function announces what it installs, and does nothing if nothing is missing.
+# Each function announces the packages that it installs, and does nothing if none are missing.
 
 FEEDLINE_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 FEEDLINE_VENV=$FEEDLINE_ROOT/.venv
@@ -28,7 +28,7 @@ feedline_fail() {
   exit 1
 }
 
-feedline_names() { # FILE...: the names in them, comments dropped
+feedline_names() { # FILE...: the names in these lists, without comments
   sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$@"
 }
 
@@ -44,14 +44,14 @@ feedline_step() { # LABEL COMMAND...
   else
     printf 'FAILED after %d s (exit status %d); %s ends:\n' $((SECONDS - start)) "$status" "${log#"$FEEDLINE_ROOT"/}"
     tail -n 60 "$log"
-    # A compiler's first error is worth more than its last lines.
-    feedline_say "-- the first errors in it:"
+    # For a compiler, the first errors are more useful than the last lines.
+    feedline_say "-- first errors:"
     grep -nE '(error|Error):|FAILED|undefined reference|\*\*\*Failed' "$log" | cut -c 1-300 | head -n 10 || true
   fi
   return "$status"
 }
 
-# How to become root: nothing for root, else sudo, asking for a password only on a terminal.
+# Prints the command that runs another as root: env for root, otherwise sudo, which asks for a password only on a terminal.
 feedline_root_command() {
   if [ "$(id -u)" -eq 0 ]; then
     echo env
@@ -60,15 +60,15 @@ feedline_root_command() {
   fi
 }
 
-feedline_missing() { # FILE...: the packages in them that are not installed
+feedline_missing() { # FILE...: the packages in these lists that are not installed
   local name
   for name in $(feedline_names "$@"); do
     [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || printf '%s ' "$name"
   done
 }
 
-# Shows what a script will install before the script starts. On two CPUs, compiling the engine takes about four minutes; with
-# a full cache of ccache or an unchanged tree it takes less.
+# Shows which packages a script will install before it starts. Compiling the engine takes about four minutes on two CPUs, and
+# less with a filled ccache or an unchanged tree.
 feedline_announce() { # MINUTES FILE... -- NAME...: minutes of the other steps, lists for apt-get, lists for .venv
   local minutes=$1 files=() name missing='' python='' compile
   shift
@@ -97,25 +97,25 @@ feedline_apt() {
   local files=("$@") missing root
   [ $# -gt 0 ] || files=("$FEEDLINE_ROOT/tools/apt_packages.txt")
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-    feedline_say "no apt here: expecting what ${files[*]#"$FEEDLINE_ROOT"/} names to be installed already"
+    feedline_say "apt is not available: assuming that the packages in ${files[*]#"$FEEDLINE_ROOT"/} are installed"
     return 0
   fi
   missing=$(feedline_missing "${files[@]}")
   [ -n "$missing" ] || return 0
   root=$(feedline_root_command)
   if [ -z "$root" ]; then
-    feedline_say "these packages are missing, and installing them takes root or sudo. Please run: apt-get install $missing"
+    feedline_say "packages are missing, and installing them needs root or sudo. Run: apt-get install $missing"
     return 1
   fi
   feedline_say "installing with apt-get: $missing"
-  # A list of packages that cannot be refreshed may still do.
+  # Old package lists may be sufficient.
   # shellcheck disable=SC2086  # both are lists of words
-  feedline_step "apt-get update" $root apt-get -q update || feedline_say "going on with the package lists as they are"
+  feedline_step "apt-get update" $root apt-get -q update || feedline_say "using the existing package lists"
   # shellcheck disable=SC2086
   feedline_step "apt-get install" $root DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends $missing
 }
 
-feedline_python() { # a Python >= 3.11, the user's first choice first
+feedline_python() { # prints the path of a Python >= 3.11; prefers $PYTHON
   local name
   for name in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
     if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
@@ -137,7 +137,7 @@ feedline_venv() {
   local names=(build "$@") files=() name python stamp wanted
   if ! "$FEEDLINE_VENV/bin/python" -c 'import pip' 2>/dev/null; then
     python=$(feedline_python) || return 1
-    feedline_say "making a virtual environment in .venv with $("$python" --version)"
+    feedline_say "creating a virtual environment in .venv with $("$python" --version)"
     rm -rf "$FEEDLINE_VENV"
     feedline_step "python -m venv" "$python" -m venv "$FEEDLINE_VENV" || return 1
   fi
@@ -157,8 +157,8 @@ feedline_venv() {
   done
 }
 
-# An environment of its own for a library that would not bear others beside it. Where torch is asked for, that is the
-# CPU build if one is at hand.
+# Creates a separate environment for packages that conflict with others. If LIST contains torch, its CPU build is installed if
+# available.
 feedline_original() { # LIST DIRECTORY
   local wanted name links uv=("$FEEDLINE_VENV/bin/uv" --native-tls pip install --python "$2/bin/python")
   name=$(basename "$2")
@@ -166,9 +166,9 @@ feedline_original() { # LIST DIRECTORY
   [ "$(cat "$2/.requirements" 2>/dev/null)" != "$wanted" ] || return 0
   # shellcheck disable=SC2046  # a list of words
   feedline_say "installing into ${2#"$FEEDLINE_ROOT"/}:" $(feedline_names "$1")
-  # uv, of tools/requirements/test.txt: seconds, where venv with a pip of its own takes minutes on a busy machine
+  # uv (tools/requirements/test.txt) takes seconds; venv with its own pip takes minutes on a busy machine
   feedline_step "venv of $name" "$FEEDLINE_VENV/bin/uv" venv --clear --python "$FEEDLINE_VENV/bin/python" "$2" || return 1
-  links=$(feedline_pip config get global.find-links 2>/dev/null || true) # which uv does not read
+  links=$(feedline_pip config get global.find-links 2>/dev/null || true) # uv does not read pip's configuration
   [ -z "$links" ] || uv+=(--find-links "$links")
   if feedline_names "$1" | grep -q '^torch=='; then
     "${uv[@]}" --quiet "$(feedline_names "$1" | grep '^torch==')+cpu" >/dev/null 2>&1 || true
@@ -177,49 +177,49 @@ feedline_original() { # LIST DIRECTORY
   echo "$wanted" >"$2/.requirements"
 }
 
-# The pictures that Pillow is tested with, out of its source distribution; of the version that .venv has.
+# Pillow's test pictures, from the source distribution of the version in .venv.
 feedline_pictures() { # DIRECTORY
   local pillow
   pillow=$(feedline_names "$FEEDLINE_ROOT/tools/requirements/test.txt" | grep '^pillow==')
   [ "$(cat "$1.version" 2>/dev/null)" != "$pillow" ] || return 0
   rm -rf "$1"
   mkdir -p "$1"
-  # pip builds its metadata, which takes a minute
+  # takes a minute, as pip builds the metadata
   feedline_step "download of Pillow's source" feedline_pip download --no-binary :all: --no-deps --dest "$1/source" "$pillow" || return 1
   tar -xzf "$1"/source/*.tar.gz -C "$1" --strip-components=3 --wildcards '*/Tests/images/*' || return 1
   rm -rf "$1/source"
   echo "$pillow" >"$1.version"
 }
 
-feedline_beside() { # LIST DIRECTORY
+feedline_overlay() { # LIST DIRECTORY
   local wanted name
   name=$(basename "$2")
   wanted=$(sha256sum <"$1")
   [ "$(cat "$2/.requirements" 2>/dev/null)" != "$wanted" ] || return 0
   # shellcheck disable=SC2046  # a list of words
-  feedline_say "installing into ${2#"$FEEDLINE_ROOT"/}, beside .venv:" $(feedline_names "$1")
+  feedline_say "installing into ${2#"$FEEDLINE_ROOT"/}, on top of .venv:" $(feedline_names "$1")
   feedline_step "venv of $name" "$FEEDLINE_VENV/bin/python" -m venv --clear "$2" || return 1
   "$FEEDLINE_VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-    >"$("$2/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth"
+    >"$("$2/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/overlay.pth"
   feedline_step "pip install of $name" "$2/bin/python" -m pip install --constraint "$FEEDLINE_VENV/torch_constraint.txt" -r "$1" || return 1
   echo "$wanted" >"$2/.requirements"
 }
 
-# A version with "+cpu" is never on the public index, so asking for it finds a CPU build where the user's pip knows
-# of one, and costs no download of the build with gigabytes of CUDA where it does not.
+# The public index never has a version with "+cpu". Requesting it finds a CPU build if the user's pip has an index with one, and
+# otherwise does not download the build with gigabytes of CUDA libraries.
 feedline_torch() {
   local have
   have=$("$FEEDLINE_VENV/bin/python" -c 'import importlib.metadata as m; print(m.version("torch"))' 2>/dev/null || true)
   case $have in "$FEEDLINE_TORCH" | "$FEEDLINE_TORCH"+*) return 0 ;; esac
   if feedline_pip install --quiet --dry-run --no-deps "torch==$FEEDLINE_TORCH+cpu" >/dev/null 2>&1; then
-    feedline_say "installing into .venv: torch $FEEDLINE_TORCH, CPU build (about 200 MB and what it depends on)"
+    feedline_say "installing into .venv: torch $FEEDLINE_TORCH, CPU build (about 200 MB) and its dependencies"
     feedline_step "pip install torch" feedline_pip install "torch==$FEEDLINE_TORCH+cpu"
   elif [ "${1:-}" = demand ]; then
-    feedline_say "installing into .venv: torch $FEEDLINE_TORCH as the package index has it; on x86-64 with its CUDA libraries," \
-      "some gigabytes (to take a CPU build, put an index that has one into PIP_EXTRA_INDEX_URL)"
+    feedline_say "installing into .venv: torch $FEEDLINE_TORCH from the package index; on x86-64 with several gigabytes of CUDA" \
+      "libraries (for a CPU build, set PIP_EXTRA_INDEX_URL to an index that has one)"
     feedline_step "pip install torch" feedline_pip install "torch==$FEEDLINE_TORCH"
   else
-    feedline_say "no CPU build of torch $FEEDLINE_TORCH at hand: going on without torch"
+    feedline_say "no CPU build of torch $FEEDLINE_TORCH is available: continuing without torch"
   fi
 }
 

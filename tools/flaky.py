@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that may pass on a second try: those in tests/flaky.txt, each with its reason.
+"""Checks tests that passed on a second try against tests/flaky.txt, which lists permitted tests with reasons.
 
-tools/flaky.py TEST...     reports these tests, which failed and then passed alone; exit status 1 if one is not listed
+tools/flaky.py TEST...     reports tests that failed and then passed alone; exit status 1 if one is not listed
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def listed(path: Path = LIST) -> dict[str, str]:
 
 
 def report(tests: list[str], path: Path = LIST) -> list[str]:
-    """Prints tests that passed on the second try, and returns those that the list does not name."""
+    """Prints tests that passed on the second try, and returns those that are not listed."""
     reasons = listed(path)
     unlisted = []
     for test in tests:

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Creates copies of a wheel's libraries that can be loaded with glibc 2.28: glibc_floor.py WHEEL FOLDER [SYSTEM].
 
-A distribution's library requires functions in the versions of the glibc that it was linked with: `pow` of 2.29,
-`pthread_create` of 2.34. glibc also has both in their first version, with the same behaviour, and the copy of the
-library requires this version. If a library requires anything else after 2.28, nothing is copied, and an error names it.
-`auditwheel repair` uses the copies if its search for libraries begins with FOLDER. SYSTEM: as in bundle_notices.py.
+A distribution's library requires function versions of the glibc that it was linked with, such as `pow` from 2.29 and
+`pthread_create` from 2.34. glibc still has the first versions of both, with the same behaviour; the copies require
+these. If a library requires any other function after 2.28, nothing is copied, and an error names it.
+`auditwheel repair` uses the copies if FOLDER is first in its library search path. SYSTEM: as in bundle_notices.py.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from bundle_notices import needed_libraries
 from elftools.elf.elffile import ELFFile
 
 FLOOR = (2, 28)
-# the version with which each processor's glibc began
+# the first version of glibc for each processor
 FIRST = {"EM_X86_64": b"GLIBC_2.2.5", "EM_AARCH64": b"GLIBC_2.17"}
-KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # also available in that version
+KEPT = {"exp", "log", "pow", "pthread_create", "pthread_detach", "pthread_join"}  # also in that version
 AUXILIARY = "<IHHII"  # Elf64_Vernaux: hash, flags, other, name, next
 
 
@@ -41,7 +41,7 @@ def version_of(name: str) -> tuple[int, ...]:
 
 
 def later_versions(elf: ELFFile) -> Iterator[tuple[int, int, str]]:
-    """Returns (offset in the file, number, name) for each required version of glibc after the floor."""
+    """Returns (offset in the file, number, name) for each required glibc version after 2.28."""
     needs = elf.get_section_by_name(".gnu.version_r")
     if needs is None:
         return
@@ -63,7 +63,7 @@ def asked_under(elf: ELFFile, number: int) -> set[str]:
 
 
 def lowered(path: Path) -> bytes | None:
-    """Returns the library's bytes without requirements after the floor; None if it has none."""
+    """Returns the library's bytes with requirements after 2.28 replaced; None if it has none."""
     with path.open("rb") as file:
         elf = ELFFile(file)
         later = list(later_versions(elf))
@@ -73,12 +73,12 @@ def lowered(path: Path) -> bytes | None:
         strings = elf.get_section_by_name(".dynstr").data()
         name = strings.find(b"\0" + first + b"\0") + 1
         if name == 0:
-            raise SystemExit(f"glibc_floor.py: {path.name} asks for nothing of {first.decode()}")
+            raise SystemExit(f"glibc_floor.py: {path.name} requires nothing of {first.decode()}")
         content = bytearray(path.read_bytes())
         for at, number, version in later:
             unknown = asked_under(elf, number) - KEPT
             if unknown:
-                raise SystemExit(f"glibc_floor.py: {path.name} asks for {', '.join(sorted(unknown))} of {version}")
+                raise SystemExit(f"glibc_floor.py: {path.name} requires {', '.join(sorted(unknown))} of {version}")
             _, flags, other, _, following = struct.unpack_from(AUXILIARY, content, at)
             struct.pack_into(AUXILIARY, content, at, elf_hash(first), flags, other, name, following)
         return bytes(content)
@@ -95,7 +95,7 @@ def main(wheel: Path, folder: Path, system: Path | None = None) -> None:
             if content is not None:
                 (folder / path.name).write_bytes(content)
                 (folder / path.name).chmod(0o755)
-                print(f"{path.name}: asks for glibc's first version in place of later ones")
+                print(f"{path.name}: now requires glibc's first version")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The implementation of tools/gpu_check. It imports only Python's standard library, because it creates the environment
-with other packages.
-"""
+"""Implements tools/gpu_check. Imports only Python's standard library, because it installs the other packages."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ print(json.dumps({
 @dataclass
 class Step:
     status: str  # "passed", "failed", "not run"
-    why: str = ""  # the reason why it failed or was not run
+    why: str = ""  # why it failed or was not run
     seconds: float = 0.0
     found: dict[str, Any] = field(default_factory=dict)
     output: str = ""  # the end of the output
@@ -69,7 +67,7 @@ def is_here(name: str) -> bool:
 
 
 class Missing(Exception):
-    """The machine lacks something that a step requires; the text names it."""
+    """The machine lacks something that a step requires; the message names it."""
 
 
 class Check:
@@ -84,7 +82,7 @@ class Check:
         """Creates the environment with the machine's torch, Feedline's wheel, and missing packages."""
         wheel = next(iter(sorted(self._wheels.glob(WHEEL))), None)
         if wheel is None:
-            raise Missing(f"no abi3 wheel in {self._wheels}: tools/wheel and tools/gpu_check --pack make it")
+            raise Missing(f"no abi3 wheel in {self._wheels}: run tools/wheel and tools/gpu_check --pack")
         if importlib.util.find_spec("torch") is None:
             raise Missing(f"torch is not installed for {sys.executable}")
         shutil.rmtree(FOLDER / "venv", ignore_errors=True)
@@ -111,7 +109,7 @@ class Check:
             self._must([*pip, *lacking], f"{', '.join(lacking)} (tools/gpu_check --pack puts them into {self._wheels})")
 
     def _see_packages_of_this_python(self) -> None:
-        """If torch is in a virtual environment itself, system-site-packages does not include it."""
+        """Makes a torch in another virtual environment importable, which system-site-packages does not include."""
         own = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
         for packages in (FOLDER / "venv").glob("lib/python*/site-packages"):
             (packages / "of_the_machine.pth").write_text("".join(f"{path}\n" for path in own))
@@ -119,7 +117,7 @@ class Check:
     def facts(self) -> Step:
         done = self._run([self._python, "-c", FACTS], 120)
         if done.returncode:
-            raise Missing(f"torch does not load: {done.stderr.strip().splitlines()[-1:]}")
+            raise Missing(f"importing torch failed: {done.stderr.strip().splitlines()[-1:]}")
         self._facts = json.loads(done.stdout)
         smi = shutil.which("nvidia-smi")
         driver = self._run([smi, "--query-gpu=name,driver_version", "--format=csv,noheader"], 60).stdout if smi else ""
@@ -153,7 +151,7 @@ class Check:
         self._gpu()
         program = self._wheels / CONTRACT
         if not program.is_file():
-            raise Missing(f"{CONTRACT} is not in {self._wheels}: tools/check --build release, and --pack")
+            raise Missing(f"{CONTRACT} is not in {self._wheels}: run tools/check --build release and gpu_check --pack")
         program.chmod(0o755)
         done = self._run(["env", "FEEDLINE_REAL_CUDA=1", str(program), "--gtest_filter=Cuda/DeviceContract.*"], 120)
         step = self._of(done, {"passed": done.stdout.count("[       OK ]")})
@@ -187,7 +185,7 @@ class Check:
             found[name] = {"named": named, "right": right, "end": "" if right else done.stderr[-2000:]}
         wrong = [name for name, one in found.items() if not one["right"]]
         return Step(
-            "failed" if wrong else "passed", f"not named right: {', '.join(wrong)}" if wrong else "", found=found
+            "failed" if wrong else "passed", f"wrong causes in: {', '.join(wrong)}" if wrong else "", found=found
         )
 
     def figures(self) -> Step:
@@ -203,7 +201,7 @@ class Check:
         if self._facts is None:
             self.facts()
         if not (self._facts or {}).get("usable"):
-            raise Missing("there is no GPU that torch can use here")
+            raise Missing("torch cannot use a GPU on this machine")
 
     def _run(self, words: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
         try:
@@ -211,7 +209,7 @@ class Check:
                 words, capture_output=True, text=True, timeout=limit_s, cwd=ROOT, env=environment(self._bin)
             )
         except subprocess.TimeoutExpired:
-            return subprocess.CompletedProcess(words, 124, "", f"did not end within {limit_s:.0f} s")
+            return subprocess.CompletedProcess(words, 124, "", f"not finished after {limit_s:.0f} s")
 
     def _of(self, done: subprocess.CompletedProcess[str], found: dict[str, Any]) -> Step:
         why = f"exit status {done.returncode}" if done.returncode else ""
@@ -301,7 +299,7 @@ def pack(wheels: Path) -> None:
     """Writes the wheel and the packages that tests need to `wheels`."""
     found = sorted((ROOT / "dist").glob(WHEEL))
     if not found:
-        raise SystemExit("gpu_check: no abi3 wheel in dist/: tools/wheel makes it, with a Python 3.12 or later on PATH")
+        raise SystemExit("gpu_check: no abi3 wheel in dist/: run tools/wheel with Python 3.12 or later on PATH")
     shutil.rmtree(wheels, ignore_errors=True)
     wheels.mkdir(parents=True)
     shutil.copy(found[-1], wheels)
@@ -317,11 +315,11 @@ def pack(wheels: Path) -> None:
     carried = sum(path.stat().st_size for path in wheels.iterdir())
     print(f"the checkout has {tree / 2**20:.1f} MiB, the wheels {carried / 2**20:.1f} MiB")
     if tree + carried > MOST_BYTES:
-        raise SystemExit(f"gpu_check: together more than {MOST_BYTES >> 20} MiB")
+        raise SystemExit(f"gpu_check: together they exceed {MOST_BYTES >> 20} MiB")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="gpu_check", description="All that takes a GPU: see tools/gpu_check --help.")
+    parser = argparse.ArgumentParser(prog="gpu_check", description="Tests that need a GPU: see tools/gpu_check --help.")
     parser.add_argument("--pack", action="store_true")
     parser.add_argument("--json", type=Path, default=FOLDER / "results.json", metavar="FILE")
     parser.add_argument("--wheels", type=Path, default=FOLDER / "wheels", metavar="DIR")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders that feed a GPU, beside torch's on the same machine in the same minutes: what tools/gpu_check measures.
+"""Compares Feedline's loaders with torch's on a GPU, alternating on the same machine: the figures of tools/gpu_check.
 
 Each figure is a median over rounds in which the loaders alternate, with the lowest and the highest round. Prints JSON.
 
     copy_heavy     only batches of float32 arrays, 154 MB each: bytes that reach the GPU per second
     photos         JPEG photos, cropped, mirrored, normalised, in batches of 256: images per second on the GPU
-    resnet50       the same with ResNet-50 in bfloat16 and channels_last: the share of the time for which the GPU waits
-    two_cameras    two JPEG fields of 480 x 640 and four transforms, eight workers, a step that leaves the GPU idle for
-                   63 % of the time with torch's loader, as in lerobot's issue 4627: the idle time with Feedline
+    resnet50       the same with ResNet-50 in bfloat16 and channels_last: the share of time in which the GPU waits
+    two_cameras    two JPEG fields of 480 x 640, four transforms, eight workers, and a step with which torch's loader
+                   leaves the GPU idle for 63 % of the time (lerobot's issue 4627): the idle time with Feedline
 """
 
 from __future__ import annotations

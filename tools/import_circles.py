@@ -16,7 +16,7 @@ Graph = dict[Path, dict[Path, int]]  # file -> imported file -> line of the firs
 
 
 def imports_in(package: Path) -> Graph:
-    """The imports among the files of `package`, a folder with the package's name."""
+    """Returns the imports between files of `package`, a folder with the package's name."""
     files = {_module_of(package, path): path for path in package.rglob("*.py*") if path.suffix in (".py", ".pyi")}
     graph: Graph = {}
     for path in sorted(files.values()):
@@ -36,7 +36,7 @@ def _module_of(package: Path, path: Path) -> str:
 
 
 def _statements(tree: ast.AST, parent: list[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """(line, module, names) of each import; `parent`: the package that relative imports start from."""
+    """Returns (line, module, names) for each import; `parent` is the package of relative imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             above = parent[: len(parent) - node.level + 1] if node.level else []

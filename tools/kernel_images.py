@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles src/device/cuda/kernels by CUDA's run-time compiler, and writes the images as a source (tools/kernels)."""
+"""Compiles src/device/cuda/kernels with CUDA's run-time compiler and writes the images as C++ (tools/kernels)."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ def main() -> None:
     text = written(images(compiler), compiler.version())
     if arguments.check:
         if text != MADE.read_text():
-            raise SystemExit(f"{MADE.name} is not what the source gives: run tools/kernels")
-        print(f"{MADE.name} is what the source gives")
+            raise SystemExit(f"{MADE.name} does not match its source: run tools/kernels")
+        print(f"{MADE.name} matches its source")
         return
     MADE.write_text(text)
     print(f"wrote {MADE.name}: {len(text):,} bytes")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/readme_picture.py [--check]: draws docs/pictures/images-per-second.svg, Feedline beside other loaders, from the
-record that `tools/bench --peers` wrote; `--check`: exit status 1 where the picture is not the record's.
+"""tools/readme_picture.py [--check]: draws docs/pictures/images-per-second.svg, which compares loaders, from the record
+of `tools/bench --peers`. --check: exits with 1 if the picture does not match the record, and writes nothing.
 """
 
 from __future__ import annotations

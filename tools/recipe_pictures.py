@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""tools/recipe_pictures.py [--text]: draws docs/pictures/recipe-*.jpg, what the recipes of docs/recipes.md make of a
-few photos, and writes what `explain()` says of each recipe into that page; `--text`: only that.
+"""tools/recipe_pictures.py [--text]: draws docs/pictures/recipe-*.jpg, samples of the recipes in docs/recipes.md, and
+writes the output of `explain()` for each recipe into that page. --text: writes only the page.
 
 The photos are scikit-image's, which are in the public domain (CC0; NASA): chelsea, coffee, astronaut, rocket.
 """
@@ -79,12 +79,12 @@ def explained(dataset: feedline.Dataset) -> str:
 
 
 def with_explanations(page: str, found: dict[str, str]) -> str:
-    """Returns `page` with each of `found` in the block after the line `<!-- explain: NAME -->`."""
+    """Returns `page` with each text of `found` in the block after the line `<!-- explain: NAME -->`."""
     for name, text in found.items():
         block = re.compile(rf"(<!-- explain: {name} -->\n```\n).*?(?=```)", re.DOTALL)
         page, count = block.subn(lambda match, text=text: match[1] + text, page)
         if count != 1:
-            raise SystemExit(f"docs/recipes.md has {count} blocks behind <!-- explain: {name} -->, not one")
+            raise SystemExit(f"docs/recipes.md has {count} blocks after <!-- explain: {name} -->, not one")
     return page
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collects the pages of the documentation site in a folder: tools/site_pages.py FOLDER (tools/docs).
+"""Writes the pages of the documentation site to a folder: tools/site_pages.py FOLDER (tools/docs).
 
-These are README.md, docs/ and all files to which they link, with their paths in the checkout. Markdown that GitHub and
-Python-Markdown interpret differently is rewritten: lists directly after a paragraph, and nested lists. The page of the
-command line contains the ``--help`` of every subcommand.
+These are README.md, docs/ and all files to which they link, with the same paths as in the checkout. Markdown that
+GitHub and Python-Markdown interpret differently is rewritten: lists directly after a paragraph, and nested lists. The
+page of the command line contains the ``--help`` of every subcommand.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from typing import Any
 
 CHECKOUT = Path(__file__).parents[1]
 LINK = re.compile(r"(\]\()(?!https?://|mailto:)([^)#\s]+)((?:#[^)\s]+)?\))")
-NUMBERED = re.compile(r"^\[(\d+)\] \[", re.MULTILINE)  # which Python-Markdown treats as one link
+NUMBERED = re.compile(r"^\[(\d+)\] \[", re.MULTILINE)  # Python-Markdown would treat both as one link
 FENCE = re.compile(r"^ *(```|~~~)")
 ITEM = re.compile(r"^( *)([-*]|\d+\.) ")
-HELP = "<!-- what every verb's --help says -->\n"
+HELP = "<!-- the --help of each subcommand -->\n"
 INDEX = "index.md"
 CAUSES = "causes.md"  # in docs/; generated, not committed
 
@@ -102,9 +102,7 @@ def contents(folder: Path) -> str:
 
 
 def stand_in_for_the_engine() -> None:
-    """Allows importing the command from the sources if the engine is not compiled; the help does not need the
-    engine.
-    """
+    """Replaces the engine if it is not compiled, so that the command can be imported to print its help."""
 
     class Engine(ModuleType):
         def __getattr__(self, name: str) -> type:

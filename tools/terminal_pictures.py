@@ -3,7 +3,7 @@
 """tools/terminal_pictures.py [NAME...]: runs a command in a terminal and draws its last screen as
 docs/pictures/terminal-NAME.svg: demo, diagnose, doctor, top; all of them without a NAME.
 
-Needs the package in .venv (tools/test leaves it there) with torch and Pillow, and tmux
+Needs the package in .venv (tools/test installs it) with torch and Pillow, and tmux
 (tools/apt_packages_pictures.txt). The figures are measured on this machine, so run it while the machine is idle.
 Commands run in an empty folder with a fixed environment.
 """
@@ -117,9 +117,7 @@ RECORDINGS = {
 
 
 def last_screen(recording: Recording, folder: Path) -> str:
-    """Returns the terminal's contents, with colours as ANSI escapes, when the command has exited or its time is
-    over.
-    """
+    """Returns the terminal's contents, with ANSI escapes, when the command has exited or its time is over."""
     (folder / "train.py").write_text(recording.script)
     typed = f"printf '\\033[1;32m$\\033[0m %s\\n' {shlex.quote(recording.command)}"
     shell = f"{recording.before or ':'}\nclear; {typed}; {recording.command}; touch ended; sleep {LONGEST_S}"
@@ -147,9 +145,7 @@ def last_screen(recording: Recording, folder: Path) -> str:
 
 
 def drawn(screen: str, columns: int, name: str) -> str:
-    """Returns the screen as SVG, in rich's own format without its web fonts, because the pages load no external
-    files.
-    """
+    """Returns the screen as SVG in rich's format, without web fonts, because pages must not load external files."""
     console = Console(record=True, width=columns, file=io.StringIO())
     console.print(Text.from_ansi(screen), no_wrap=True)
     code_format = re.sub(r"\s*@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)

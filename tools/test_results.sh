@@ -2,10 +2,10 @@
 # shellcheck shell=bash
 # Counting test results. Sourced by environment.sh.
 #
-#   feedline_pytest_summary LOG...  the last lines of several runs of pytest as one
+#   feedline_pytest_summary LOG...  one summary line for several pytest runs
 #   feedline_count LINES WORD...    the sum of the counts before these words
 
-# In pytest's words; empty if no test ran.
+# In pytest's format; empty if no test ran.
 feedline_pytest_summary() { # LOG...
   local log lines
   lines=$(for log in "$@"; do

@@ -36,7 +36,7 @@ def count(program: Path, case: str) -> dict[str, int]:
 
 
 def functions(text: str) -> dict[str, int]:
-    """Own instructions by function, from the text of a callgrind.out file.
+    """Returns the instructions of each function itself, from the text of a callgrind.out file.
 
     "ob=", "fn=", "cob=" and "cfn=" set the object and function of the following lines, and of the callee. A name is
     given only at its first occurrence, after its number; later, there is only the number. A line that does not begin

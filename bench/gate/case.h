@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A piece of the engine's work on an input that is made in code: the same instructions on every run.
+// A task of the engine with generated input, which takes the same instructions in every run.
 
 #include <functional>
 #include <string_view>
@@ -11,8 +11,7 @@ namespace feedline::gate {
 
 struct Case {
   std::string_view name;
-  // Makes the input, and gives what is counted: it runs once before, so that buffers have grown, and once for the
-  // count.
+  // Creates the input, and returns the function to count. It runs once to allocate buffers, and once to be counted.
   std::function<std::function<void()>()> prepare;
 };
 
@@ -20,7 +19,7 @@ std::vector<Case> image_cases();
 std::vector<Case> store_cases();
 std::vector<Case> order_cases();
 
-// Ends the program: the count would be of something else.
+// Ends the program if `holds` is false, as the count would be meaningless.
 void require(bool holds, const char* what);
 
 }  // namespace feedline::gate

@@ -15,7 +15,7 @@ SHARE_KEPT = 0.01
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on a case: "same", "better", "worse", "added" or "gone"."""
+    """The verdict on a case; `word` is "same", "better", "worse", "added" or "gone"."""
 
     case: str
     word: str
@@ -25,7 +25,7 @@ class Verdict:
 
     @property
     def change(self) -> float | None:
-        """The relative change: 0.05 if there are a twentieth more instructions."""
+        """The relative change: 0.05 means 5 % more instructions."""
         return None if self.before is None or self.now is None else self.now / self.before - 1
 
 
@@ -70,7 +70,7 @@ def compare(baseline: dict[str, Any], counts: dict[str, dict[str, int]]) -> list
 
 def _where(before: dict[str, int], now: dict[str, int], total: int) -> list[str]:
     """Returns the functions that changed most, in per cent of the case's former instructions."""
-    # small functions are not in the baseline, so functions that are small now are not new
+    # the baseline omits small functions, so a function that is small now is not new
     names = before.keys() | {name for name, n in now.items() if n >= SHARE_KEPT * total}
     changes = {name: now.get(name, 0) - before.get(name, 0) for name in names}
     largest = sorted(changes, key=lambda name: (-abs(changes[name]), name))[:6]
@@ -94,5 +94,5 @@ def table(verdicts: list[Verdict]) -> str:
 
 
 def fails(verdicts: list[Verdict]) -> bool:
-    """A missing case is also a failure, because it is no longer checked."""
+    """Returns whether a case is worse, or missing, as a missing case is no longer checked."""
     return any(verdict.word in ("worse", "gone") for verdict in verdicts)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the gate counts: one case for each run of this program under callgrind.
+// Runs one case under callgrind.
 //
-// usage: gate_cases --list           the cases, one a line
-//        gate_cases --environment    what the counts depend on besides this code, as JSON
-//        gate_cases CASE             runs it, counted in feedline_gate_measured()
+// usage: gate_cases --list           prints the cases, one per line
+//        gate_cases --environment    prints everything else that affects the counts, as JSON
+//        gate_cases CASE             runs a case; callgrind counts in feedline_gate_measured()
 
 // before Highway's other headers
 #include "base/simd_targets.h"
@@ -40,11 +40,10 @@ std::vector<Case> all_cases() {
 #define FEEDLINE_TEXT(x) #x
 #define FEEDLINE_TEXT_OF(x) FEEDLINE_TEXT(x)
 
-// Valgrind's machine has no AVX-512, whatever the real one has, so AVX2 is what can be counted: on every machine that
-// has it, and with the same kernels where it is not the best.
+// Valgrind does not support AVX-512, so AVX2 is used on every machine.
 const char* pin_target() {
 #if HWY_ARCH_X86
-  hwy::DisableTargets(HWY_AVX2 - 1);  // Highway's bits go from better to worse
+  hwy::DisableTargets(HWY_AVX2 - 1);  // Highway's bits are ordered from best to worst
 #endif
   return hwy::TargetName(hwy::SupportedTargets() & -hwy::SupportedTargets());
 }
@@ -60,10 +59,10 @@ void print_environment(const char* target) {
 }  // namespace
 }  // namespace feedline::gate
 
-// callgrind is told to count while it is in here.
+// Callgrind counts while this function runs.
 extern "C" [[gnu::noinline]] void feedline_gate_measured(const std::function<void()>& work) {
   work();
-  asm volatile("" ::: "memory");  // no tail call: it would be outside
+  asm volatile("" ::: "memory");  // prevents a tail call, which would not be counted
 }
 
 int main(int argc, char** argv) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cases and compares them with baseline.json; `bench/gate/run` builds the program and calls this.
 
-Exit status 0: nothing is worse, or there is no baseline to compare with (a message says so); 1: something is worse; 3:
-a case cannot be counted.
+Exit status 0: no case is worse, or the comparison was skipped (a message states the reason); 1: a case is worse; 3: a
+case cannot be counted.
 """
 
 from __future__ import annotations
@@ -41,20 +41,24 @@ def count_all(program: Path, wanted: list[str]) -> dict[str, dict[str, int]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="bench/gate/run", description="instructions of fixed work against a baseline")
+    parser = argparse.ArgumentParser(
+        prog="bench/gate/run", description="compares instruction counts of fixed work with a baseline"
+    )
     parser.add_argument("--program", type=Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--update", action="store_true", help="write the baseline anew; its commit says why")
-    parser.add_argument("--force", action="store_true", help="compare although the environment is another one")
-    parser.add_argument("case", nargs="*", help="some cases only")
+    parser.add_argument(
+        "--update", action="store_true", help="write the baseline; give the reason in the commit message"
+    )
+    parser.add_argument("--force", action="store_true", help="compare even if the environment differs")
+    parser.add_argument("case", nargs="*", help="only these cases")
     options = parser.parse_args()
     if options.update and options.case:
-        parser.error("--update is of all cases at once: they must be of one environment")
+        parser.error("--update must not be combined with cases: the baseline must be from one environment")
 
     environment = environment_of(options.program)
     baseline = json.loads(BASELINE.read_text()) if BASELINE.exists() else {"environment": {}, "cases": {}}
     differences = comparison.differences(baseline["environment"], environment)
     if differences and not options.update and not options.force:
-        print("gate: SKIPPED, the baseline is of another environment (--force compares all the same):")
+        print("gate: SKIPPED, the baseline is from another environment (--force compares anyway):")
         print("\n".join(f"  {line}" for line in differences))
         return 0
     counts = count_all(options.program, options.case)
@@ -64,11 +68,11 @@ def main() -> int:
     print(comparison.table(verdicts))
     if options.update:
         BASELINE.write_text(json.dumps(comparison.to_baseline(environment, counts), indent=1) + "\n")
-        print(f"gate: wrote {BASELINE.name}; say in its commit why")
+        print(f"gate: wrote {BASELINE.name}; give the reason in the commit message")
         return 0
     worse = comparison.fails(verdicts)
     if any(verdict.word in ("better", "added") for verdict in verdicts):
-        print("gate: keep what was gained with bench/gate/run --update")
+        print("gate: run bench/gate/run --update to store the gain")
     print(f"gate: {'FAILED' if worse else 'passed'} (within {100 * comparison.TOLERANCE:g} %)")
     return 1 if worse else 0
 

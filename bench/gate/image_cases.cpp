@@ -11,9 +11,9 @@
 namespace feedline::gate {
 namespace {
 
-constexpr int kWidth = 500, kHeight = 375;  // of a photo in ImageNet
+constexpr int kWidth = 500, kHeight = 375;  // a common size in ImageNet
 
-// As random_resized_crop draws them: large, small, wide, high, in corners.
+// Boxes as drawn by random_resized_crop: large, small, wide, high, in corners.
 constexpr std::array<Box, 6> kBoxes{{
     {20, 10, 430, 350},
     {140, 90, 180, 150},
@@ -39,7 +39,7 @@ std::function<void()> decodes(Bytes encoded, std::size_t boxes) {
   };
 }
 
-// The chain on whole images, whose crop it cuts out by itself.
+// The chain on whole images, which it crops itself.
 std::function<void()> transforms(std::vector<Operation> operations, std::optional<DType> dtype) {
   struct State {
     std::shared_ptr<const transform::Chain> chain;

@@ -69,11 +69,11 @@ Bytes made_png(int width, int height) {
       static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height), 8, SPNG_COLOR_TYPE_TRUECOLOR, 0, 0, 0};
   spng_set_ihdr(context, &header);
   const int failed = spng_encode_image(context, pixels.data(), pixels.size(), SPNG_FMT_PNG, SPNG_ENCODE_FINALIZE);
-  require(failed == 0, "a PNG cannot be made");
+  require(failed == 0, "a PNG cannot be written");
   std::size_t size = 0;
   int error = 0;
   void* const data = spng_get_png_buffer(context, &size, &error);
-  require(data != nullptr, "a PNG cannot be made");
+  require(data != nullptr, "a PNG cannot be written");
   Bytes bytes(size);
   std::memcpy(bytes.data(), data, size);
   std::free(data);

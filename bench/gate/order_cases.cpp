@@ -18,7 +18,7 @@ std::shared_ptr<const plan::Order> shuffled(std::uint64_t size) {
   return plan::make_order(config, 1);
 }
 
-// What shuffling costs: samples of positions that follow each other, as a batch asks for them.
+// The cost of shuffling: the samples at consecutive positions, as for a batch.
 std::function<void()> looks_up_permutation() {
   const auto order = shuffled(1'281'167);  // ImageNet
   auto samples = std::make_shared<std::vector<std::uint64_t>>(256);
@@ -28,7 +28,7 @@ std::function<void()> looks_up_permutation() {
   };
 }
 
-// The bookkeeping of batches of one-row tickets, as one thread does it.
+// The bookkeeping of batches of one-row tickets, by one thread.
 std::function<void()> keeps_books() {
   const auto order = shuffled(100 * 256);
   return [order] {

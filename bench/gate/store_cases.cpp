@@ -23,11 +23,11 @@ std::string_view text(const Bytes& bytes) { return {reinterpret_cast<const char*
 std::shared_ptr<const pipeline::Recipe> recipe_of(std::shared_ptr<const format::Format> format,
                                                   const std::vector<Operation>& operations) {
   auto recipe = pipeline::make_recipe({"gate", std::move(format)}, operations, std::nullopt, Layout::kNchw);
-  require(recipe.has_value(), "a recipe cannot be made");
+  require(recipe.has_value(), "a recipe cannot be created");
   return *recipe;
 }
 
-// A sample's whole path: read, decode, transform.
+// A sample's complete path: read, decode, transform.
 std::function<void()> loads(const std::shared_ptr<const storage::TemporaryFolder>& folder, const std::string& source) {
   struct State {
     std::shared_ptr<const storage::TemporaryFolder> folder;
@@ -73,7 +73,7 @@ std::function<void()> shard_samples() {
   return loads(folder, folder->write("photos.tar", archive_of(6, 500, 375)));
 }
 
-// The same photos as the shard's, in a page of Parquet's that is at hand, and in a shard of MDS.
+// The photos of the tar shard, for a Parquet page and for an MDS shard.
 std::vector<std::string> photos_of_shard() {
   std::vector<std::string> photos;
   for (int i = 0; i < 6; ++i) photos.emplace_back(text(made_jpeg(500, 375, false)));
@@ -120,7 +120,7 @@ std::function<void()> scans_shard() {
   };
 }
 
-// Rows of an in-memory array, or windows of a token file, into a batch.
+// Copies rows of an in-memory array, or windows of a token file, to a batch.
 std::function<void()> fills(std::shared_ptr<const format::Format> format, std::shared_ptr<const void> owner) {
   const auto recipe = recipe_of(std::move(format), {});
   constexpr std::uint64_t kRows = 256;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What two threads of bare libjpeg-turbo reach: region decode of given boxes out of memory, nothing else. No code of
-// Feedline is in here, so that the limit does not move with it.
+// Measures libjpeg-turbo without a loader: threads that only decode the given boxes of images in memory. Contains no
+// code of Feedline, so the limit does not change with it.
 //
 // usage: jpeg_limit BOXES THREADS EPOCHS; a line of BOXES is "left top width height path". Prints one line of JSON.
 
@@ -48,7 +48,7 @@ std::vector<Work> read_work(const char* path) {
   return all;
 }
 
-// Two columns more than the box on each side keep fancy upsampling exact at its edges.
+// Two additional columns on each side keep fancy upsampling exact at the box's edges.
 constexpr int kMargin = 2;
 
 void decode(jpeg_decompress_struct& jpeg, const Work& work, std::vector<unsigned char>& row) {
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   }
   const std::vector<Work> all = read_work(argv[1]);
   const int threads = std::atoi(argv[2]), epochs = std::atoi(argv[3]);
-  decode_all(all, threads);  // warms up
+  decode_all(all, threads);  // warm-up
   const double cpu_before = cpu_s();
   const auto started = std::chrono::steady_clock::now();
   for (int i = 0; i < epochs; ++i) decode_all(all, threads);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Region decode alone, one thread: our baseline decoder against libjpeg-turbo, in turn over the same shuffled images
-// and random_resized_crop boxes. Wants equal pixels before it measures.
+// Measures region decoding with one thread: our baseline decoder and libjpeg-turbo alternate over the same shuffled
+// images and random_resized_crop boxes. Checks first that their pixels are equal.
 //
 // usage: jpeg_regions FOLDER [ROUNDS=7] [IMAGES=500] [TABLES=as-is|standard|optimised|progressive] [VARIANT=the best|-]
-// [COARSENESS=0] [CROP=random_resized_crop|SIDE]; prints one line of JSON. TABLES other than as-is writes the images'
-// coefficients again with such Huffman tables, or in libjpeg's usual progressive scans; VARIANT is the instruction set
-// of our decoder, as Highway names it. With a COARSENESS of 1, 2, 4 or 8 our decoder gives planes of which a sample
-// stands for at most so many pixels in each direction (fidelity "fast"). Without one, it also decodes the images two by
-// two in turn, as the engine's threads do.
+// [COARSENESS=0] [CROP=random_resized_crop|SIDE]; prints one line of JSON. TABLES other than as-is rewrites the images'
+// coefficients with such Huffman tables, or in libjpeg's default progressive scans; VARIANT is the instruction set of
+// our decoder, by Highway's name. With a COARSENESS of 1, 2, 4 or 8 our decoder returns planes in which a sample covers
+// at most so many pixels in each direction (fidelity "fast"). With 0, it also decodes two images alternately, as the
+// engine's threads do.
 //
-// CROP is the side of a square at a random place instead. ms_first is a decode that records checkpoints, and
-// ms_checkpoints one of another such crop that starts from them, as in later epochs; both are in turn with ms_ours,
-// which has no checkpoints.
+// With SIDE as CROP, boxes are squares at random positions. ms_first is a decode that records checkpoints, and
+// ms_checkpoints a decode of another crop that starts from them, as in later epochs; both alternate with ms_ours, which
+// has no checkpoints.
 
 #include <cstdio>
 
@@ -131,7 +131,7 @@ void decode(fd::JpegDecoder& decoder, const Work& work, feedline::memory::PixelB
     fail("cannot decode an image");
 }
 
-// CPU time, in which a busy machine shows less than in the clock's.
+// CPU time, which other work on the machine affects less than wall time.
 double thread_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -195,7 +195,7 @@ void check_equal(Pair& pair, fd::JpegDecoder& theirs, const std::vector<Work>& a
   }
 }
 
-// The part of the images that our decoder takes.
+// The share of the images that our decoder supports.
 double check_equal(fd::JpegDecoder& ours, fd::JpegDecoder& theirs, const std::vector<Work>& all) {
   feedline::memory::PixelBuffer a, b;
   std::size_t taken = 0;
@@ -214,10 +214,10 @@ const fd::baseline::Kernels& kernels_called(const std::string& name) {
     if (name.empty() || name == "-" || name == kernels->name) return *kernels;
     known += std::string(" ") + kernels->name;
   }
-  fail("no variant " + name + " here; there are" + known);
+  fail("no variant " + name + "; this machine has" + known);
 }
 
-// Boxes in the same images, one for each later epoch.
+// Boxes in the same images, one per later epoch.
 std::vector<Work> drawn_again(const std::vector<Work>& all, int side, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<Work> next = all;
@@ -272,7 +272,7 @@ int main(int argc, char** argv) {
   for (const Work& work : all) encoded += work.encoded.size();
   std::vector<double> first, later, later_gains;
   for (int round = 0; round < rounds; ++round) {
-    // who goes first changes, so that neither always meets a warm or a throttled core
+    // the order alternates, so that neither always has a warm or throttled core
     if (round % 2 == 0) mine.push_back(our_seconds());
     other.push_back(seconds(theirs, all, out));
     if (round % 2 == 1) mine.push_back(our_seconds());

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the pipeline's lock is held for: CPU time under it per image, and the longest hold, for a number of threads.
-// Input of bench/scaling.py. The thread's CPU clock tells the time, so that a thread that loses its CPU while it holds
-// the lock counts for what it did: more threads than CPUs may be measured. The clock's own cost is taken off.
+// Measures CPU time per image under the pipeline's lock, and the longest hold, for a number of threads. Input of
+// bench/scaling.py. Time is the thread's CPU time minus the cost of reading the clock, so that time in which the thread
+// is preempted does not count, and there may be more threads than CPUs.
 //
-// usage: lock_time THREADS [BATCHES=60] [adapts]; prints a line of JSON. adapts: with a controller, as
+// usage: lock_time THREADS [BATCHES=60] [adapts]; prints a line of JSON. adapts: with a controller, as with
 // num_workers="auto".
 //
-// Which mutex it is shows by itself: the one that a worker sleeps at. So it measures any version of the pipeline.
+// It interposes pthread's functions and measures the mutex with which a worker waits on a condition variable, so it
+// works with any version of the pipeline.
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -32,7 +33,7 @@ std::atomic<pthread_mutex_t*> watched{nullptr};
 std::atomic<bool> counts{false};
 std::atomic<std::uint64_t> held_ns{0}, visits{0}, longest_ns{0};
 thread_local std::uint64_t began_ns = 0;
-std::uint64_t clock_ns = 0;  // what asking the clock adds to a hold
+std::uint64_t clock_ns = 0;  // cost of reading the clock
 
 template <typename Function>
 Function real(const char* name) {
@@ -100,15 +101,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: lock_time THREADS [BATCHES=60] [adapts]\n");
     return 2;
   }
-  std::vector<std::uint64_t> asked;
+  std::vector<std::uint64_t> costs_ns;
   for (int i = 0; i < 1000; ++i) {
     const std::uint64_t then = thread_cpu_ns();
-    asked.push_back(thread_cpu_ns() - then);
+    costs_ns.push_back(thread_cpu_ns() - then);
   }
-  std::ranges::sort(asked);
-  clock_ns = asked[asked.size() / 2];
-  // crops of ImageNet in float32, from images that take no time to decode: threads meet at the lock as often as they
-  // can
+  std::ranges::sort(costs_ns);
+  clock_ns = costs_ns[costs_ns.size() / 2];
+  // ImageNet crops in float32, from images that need no decoding, for maximum contention
   constexpr std::uint64_t kRows = 64;
   constexpr int kWarm = 6;
   const std::uint64_t samples = kRows * static_cast<std::uint64_t>(batches + kWarm + 8);
@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
   plan->adapts = argc > 3 && std::strcmp(argv[3], "adapts") == 0;
   fp::Pipeline pipeline(*recipe, *plan, fp::usual_device());
   if (!pipeline.begin({}, false)) return 3;
-  feedline::Batch batch;  // dropped when the next one is there, as the usual loop does
+  feedline::Batch batch;  // released when the next batch arrives, as in a usual loop
   for (int i = 0; i < kWarm + batches; ++i) {
     if (i == kWarm) counts = true;
     const auto polled = pipeline.poll(std::chrono::seconds(200), batch);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole PNGs to RGB, one thread: our way (libdeflate, filters of our own) against libspng alone, in turn over the same
-// images. Wants equal pixels before it measures.
+// Measures decoding of whole PNGs to RGB with one thread: our decoder (libdeflate and our own filters) and libspng
+// alternate over the same images. Checks first that their pixels are equal.
 //
 // usage: png_images FOLDER [ROUNDS=7] [IMAGES=40]; FOLDER has photos as JPEGs, which are written as PNGs of each kind.
-// Prints one line of JSON for a kind: ratios of CPU time within a round, their median and least.
+// Prints one line of JSON per kind: the median and minimum of the CPU time ratios of the rounds.
 
 #include <spng.h>
 #include <time.h>
@@ -53,12 +53,12 @@ double cpu_seconds() {
 
 void decode(fd::Codec& codec, std::span<const std::byte> bytes, Pixels& out) {
   const auto header = codec.open(bytes);
-  if (!header || !out.resize(header->width, header->height, 3)) fail("an image that does not open");
+  if (!header || !out.resize(header->width, header->height, 3)) fail("cannot open an image");
   const auto decoded = codec.decode({0, 0, header->width, header->height}, feedline::ColorMode::kRgb, out);
   if (!decoded) fail(decoded.error().what);
 }
 
-// The low bytes, where samples have two, are noise, as a sensor's.
+// In 16-bit samples, the low bytes are noise, as from a sensor.
 std::vector<std::uint8_t> rows_of(const Kind& kind, Pixels& photo) {
   std::vector<std::uint8_t> rows;
   for (int y = 0; y < photo.height(); ++y)
@@ -71,7 +71,7 @@ std::vector<std::uint8_t> rows_of(const Kind& kind, Pixels& photo) {
       if (kind.color == SPNG_COLOR_TYPE_TRUECOLOR_ALPHA) samples = {rgb[0], rgb[1], rgb[2], 255};
       for (const std::uint8_t sample : samples) {
         if (kind.depth == 16) rows.push_back(static_cast<std::uint8_t>((rows.size() * 2654435761U) >> 24));
-        rows.push_back(sample);  // little endian, as libspng takes them
+        rows.push_back(sample);  // little endian, as libspng requires
       }
     }
   return rows;
@@ -123,7 +123,7 @@ void check_equal(fd::PngDecoder& ours, fd::PngDecoder& theirs, const std::vector
   for (const auto& file : files) {
     decode(ours, file, a);
     decode(theirs, file, b);
-    if (ours.used_libspng()) fail("an image that is left to libspng");
+    if (ours.used_libspng()) fail("an image was decoded by libspng");
     for (int y = 0; y < a.height(); ++y)
       if (std::memcmp(a.row(y), b.row(y), static_cast<std::size_t>(a.width()) * 3) != 0) fail("other pixels");
   }
@@ -143,7 +143,7 @@ void measure(const Kind& kind, const std::vector<std::vector<std::byte>>& photos
   check_equal(ours, theirs, files);
   std::vector<double> mine, other, ratios;
   for (int round = 0; round < rounds; ++round) {
-    // who goes first changes, so that neither always meets a warm or a throttled core
+    // the order alternates, so that neither always has a warm or throttled core
     if (round % 2 == 0) mine.push_back(seconds(ours, files, pixels));
     other.push_back(seconds(theirs, files, pixels));
     if (round % 2 == 1) mine.push_back(seconds(ours, files, pixels));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What restart markers are worth: regions of the same images with and without them, decoded in turn by one thread.
-// Wants equal pixels before it measures.
+// Measures the gain of restart markers: one thread alternately decodes regions of the same images with and without
+// them. Checks first that the pixels are equal.
 //
 // usage: restart_regions FOLDER [CROP=224] [ROUNDS=7] [IMAGES=200] [INTERVAL...]; prints a line of JSON per interval.
-// CROP: the side of a square anywhere in the image, or 0 for random_resized_crop's boxes. INTERVAL: MCUs between
+// CROP: the side of a square at a random position, or 0 for random_resized_crop's boxes. INTERVAL: MCUs between
 // markers; 0: one row of MCUs.
 
 #include <time.h>
@@ -91,7 +91,7 @@ void decode(fd::JpegDecoder& decoder, const Bytes& bytes, const feedline::Box& b
     fail("cannot decode an image");
 }
 
-// CPU time, in which a busy machine shows less than in the clock's.
+// CPU time, which other work on the machine affects less than wall time.
 double thread_seconds() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -110,13 +110,13 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Every marker of the whole file, though a region needs only those above its end.
+// Scans all markers of the file, although a region needs only those before its end.
 void scan(const Bytes& bytes) {
   const auto* const from = reinterpret_cast<const std::uint8_t*>(bytes.data());
   const std::uint8_t marker[] = {0xFF, 0xD0};
   const auto* const end = from + bytes.size();
   const auto* const first = std::search(from, end, std::begin(marker), std::end(marker));
-  if (fd::baseline::best_kernels().pass_restarts(first, end, 0, 1 << 30)) fail("more markers than a file can hold");
+  if (fd::baseline::best_kernels().pass_restarts(first, end, 0, 1 << 30)) fail("too many markers for a file");
 }
 
 void measure(std::vector<Work>& all, int interval, int rounds) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What decoding a region costs, for the constants of src/decode/decode_cost.cpp: random regions of every image of a
-// folder, each decoded several times on one thread.
+// Measures the cost of decoding a region, for the constants in src/decode/decode_cost.cpp: decodes random regions of
+// each image in a folder several times on one thread.
 //
 // usage: view_regions FOLDER [REGIONS=12] [ROUNDS=5]; prints a line of JSON for each format, with the constants that
-// fit best (least squares of relative errors, none below 0), and how far they are off.
+// fit best (least squares of relative errors, none below 0), and their errors.
 
 #include <time.h>
 
@@ -49,7 +49,7 @@ feedline::Box draw_box(int width, int height, std::mt19937& random) {
   return {below(width - w), below(height - h), w, h};
 }
 
-// Sum of squares of relative errors, and the constants that make it least, by descent along one axis after the other.
+// The sum of squared relative errors, and the constants that minimise it, found by coordinate descent.
 Terms fit(const std::vector<Measured>& all) {
   Terms constants{};
   for (int round = 0; round < 3000; ++round)

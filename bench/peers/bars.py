@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals for Feedline's ratio to the peers: ratios within a round, their median and range, and whether the goal is
-met.
-"""
+"""Goals for Feedline's ratios to the peers: ratios within a round, their median and range, and the verdict."""
 
 from __future__ import annotations
 
@@ -17,9 +15,9 @@ BEST = "best peer"  # the best peer of that round, in any configuration
 
 @dataclass(frozen=True)
 class Bar:
-    """`figure` of `ours` over that of `over`, or for `inverse` the other way round: how many times less.
+    """The ratio of `figure` for `ours` to that for `over`; `inverse`: the reciprocal.
 
-    With `over` BEST, the other figure is the highest of all peers in that round (`least`: the lowest). Without `over`,
+    If `over` is BEST, the other figure is the highest of all peers in that round (`least`: the lowest). Without `over`,
     the figure itself is the ratio.
     """
 
@@ -102,7 +100,7 @@ ELSEWHERE = {"cold reads through a 5 ms-latency fault wrapper: share of the warm
 
 
 def _other(bar: Bar, measured: Measured, peers: list[str], i: int) -> tuple[float, str] | None:
-    """Returns the figure with which round `i` is compared, and the loader that it belongs to."""
+    """Returns the figure with which round `i` is compared, and its loader."""
     names = peers if bar.over == BEST else [bar.over]
     found = []
     for name in names:
@@ -115,9 +113,11 @@ def _other(bar: Bar, measured: Measured, peers: list[str], i: int) -> tuple[floa
 
 
 def evaluate(bar: Bar, measured: Measured, peers: list[str]) -> dict[str, Any]:
-    """A record with the ratio of every round that has both figures; `peers` are the task's. Where no round has them,
-    "measured" is empty. For rates "by_cpu" is the same ratio of samples per second of CPU time, which other work on the
-    machine changes little."""
+    """Returns a record with the ratio of each round that has both figures; "measured" is empty if no round has them.
+
+    `peers` are those of the task. For rates, "by_cpu" has the ratios of samples per second of CPU time, which other
+    work on the machine hardly affects.
+    """
     ratios, against, by_cpu = [], [], []
     for i, entry in enumerate(measured.get((bar.task, bar.ours), [])):
         if entry is None or bar.figure not in entry:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one loader in its own environment and prints its figures as lines of JSON. launch.py starts it.
+"""Runs one loader in its own environment and prints its figures as lines of JSON. Started by launch.py.
 
-Lines: the memory of the process with everything imported; the end of the first epoch, up to which memory is sampled;
-the figures. A loader that cannot do the work prints {"unavailable": reason} instead of the first line. An adapter is a
-module of adapters/ with `make(work)`, which creates the loader and returns a function that begins an epoch and returns
-an iterator over the images of its batches. Optionally, `prepare(work)` writes the files that the peer reads, once, in a
-separate process, whose memory does not count; and `imports(work)` imports the modules that `make` would import.
+Prints a line with the memory of the process with everything imported, a line at the end of the first epoch, when
+sampling of memory ends, and the figures. A loader that does not support the work prints {"unavailable": reason} instead
+of the first line.
+
+An adapter is a module in adapters/ with `make(work)`, which creates the loader and returns a function that begins an
+epoch and returns an iterator over the images of its batches. Optionally, `prepare(work)` writes the peer's files once,
+in a separate process, so that its memory does not count; and `imports(work)` imports the modules that `make` imports.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-# appended last, because a peer's module of the same name has precedence
+# last, so that a peer's module with the same name has precedence
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
@@ -31,11 +33,11 @@ import processes
 from work import Unavailable, Work
 
 Epochs = Callable[[], Iterator[Any]]
-_SHEET = 16  # number of images that are saved for visual inspection
+_SHEET = 16  # number of images saved for visual inspection
 
 
 def described(images: Any) -> dict[str, Any]:
-    """Returns properties of the delivered data, which make a wrong configuration visible in the record."""
+    """Returns properties of the delivered data, which reveal a wrong configuration in the record."""
     array = np.asarray(images)
     figures = {name: round(float(getattr(array, name)()), 4) for name in ("mean", "min", "max")}
     flat = array.reshape(len(array), -1)
@@ -44,7 +46,7 @@ def described(images: Any) -> dict[str, Any]:
 
 
 def warm_up(epochs: Epochs, sheet: str | None) -> tuple[dict[str, Any], float, int]:
-    """Runs epoch 0: returns the properties and time of its first batch, and its number of samples."""
+    """Runs epoch 0, and returns the properties and time of its first batch, and its number of samples."""
     batches = epochs()
     images = next(batches)
     arrived = time.perf_counter()
@@ -59,9 +61,7 @@ def warm_up(epochs: Epochs, sheet: str | None) -> tuple[dict[str, Any], float, i
 
 
 def timed(epochs: Epochs, work: Work) -> dict[str, Any]:
-    """Runs `work.epochs` epochs. A gap is the time from the end of an epoch's last step to the next epoch's first
-    batch.
-    """
+    """Runs `work.epochs` epochs. A gap is the time from an epoch's last step to the next epoch's first batch."""
     samples, seconds, gaps = 0, [], []
     stepped = None
     tree = processes.tree(os.getpid())
@@ -111,7 +111,7 @@ def apart(prepare: Callable[[Work], None], work: Work) -> None:
         finally:
             os._exit(status)
     if os.waitpid(pid, 0)[1] != 0:
-        raise RuntimeError("its files could not be made")
+        raise RuntimeError("its files could not be written")
 
 
 def run(adapter: Any, work: Work, sheet: str | None) -> None:
@@ -125,7 +125,7 @@ def run(adapter: Any, work: Work, sheet: str | None) -> None:
     epochs = adapter.make(work)
     made = time.perf_counter()
     first, arrived, samples = warm_up(epochs, sheet)
-    print("{}", flush=True)  # warm: memory is not sampled from here on
+    print("{}", flush=True)  # warm: memory is no longer sampled
     figures = {
         "construct_s": made - started,
         "first_batch_s": arrived - started,
@@ -145,7 +145,7 @@ def main() -> None:
     except Unavailable as error:
         print(json.dumps({"unavailable": str(error)}), flush=True)
     sys.stdout.flush()
-    os._exit(0)  # some peers hang or crash while the interpreter exits, after all figures have been printed
+    os._exit(0)  # some peers hang or crash when the interpreter exits
 
 
 if __name__ == "__main__":

@@ -26,17 +26,17 @@ from bars import BARS, ELSEWHERE, evaluate
 from launch import Skipped
 from limits import Programs
 from measure import commit, machine
-from places import Place
+from paths import Paths
 from run import write_record
 from work import Work
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
-_RUN_S = 240  # the slowest one, including writing its files, takes less than 60
+_RUN_S = 240  # the slowest loader, including writing its files, takes less than 60
 
 
 def pythons(chosen: list[tasks.Task], root: Path, tell: Callable[[str], None]) -> dict[str, Path | str]:
-    """Returns the interpreter of every environment that is needed, or the reason as text if one is unavailable."""
+    """Returns the interpreter of each required environment, or the reason as text if it is unavailable."""
     known = environments.peers()
     found: dict[str, Path | str] = {tasks.OWN: Path(sys.executable)}
     for name in dict.fromkeys(loader.environment for task in chosen for loader in task.loaders):
@@ -52,7 +52,7 @@ def pythons(chosen: list[tasks.Task], root: Path, tell: Callable[[str], None]) -
 
 
 def _loader(
-    task: tasks.Task, loader: tasks.Loader, python: Path | str, paths: Place, options: argparse.Namespace
+    task: tasks.Task, loader: tasks.Loader, python: Path | str, paths: Paths, options: argparse.Namespace
 ) -> dict[str, Any]:
     if isinstance(python, str):
         raise Skipped(python)
@@ -78,7 +78,7 @@ def _loader(
 
 
 def measurements(
-    chosen: list[tasks.Task], paths: Place, options: argparse.Namespace, tell: Callable[[str], None]
+    chosen: list[tasks.Task], paths: Paths, options: argparse.Namespace, tell: Callable[[str], None]
 ) -> dict[rounds.Key, Callable[[], dict[str, Any]]]:
     found = pythons(chosen, paths.environments, tell)
     programs = Programs(paths.programs, paths.photos, paths.made, 1 if options.quick else 2)
@@ -100,22 +100,24 @@ def bar_records(chosen: list[tasks.Task], measured: rounds.Measured) -> list[dic
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="tasks, environments or loaders")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help="only these tasks, environments or loaders"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="one round of one timed epoch")
-    parser.add_argument("--threads", type=int, default=2, help="threads or workers of each")
+    parser.add_argument("--threads", type=int, default=2, help="threads or workers per loader")
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-peers.json")
-    parser.add_argument("--data", type=Path, default=_ROOT / "demo", help="has bench_photos, bench_shards, bench_large")
+    parser.add_argument(
+        "--data", type=Path, default=_ROOT / "demo", help="folder with bench_photos, bench_shards and bench_large"
+    )
     parser.add_argument("--environments", type=Path, default=_ROOT / "build" / "peers")
     parser.add_argument("--programs", type=Path, default=_ROOT / "build" / "bench" / "bench")
-    parser.add_argument("--sheets", type=Path, help="keep 16 pictures of each as an array in this folder")
+    parser.add_argument("--sheets", type=Path, help="save 16 images of each loader as an array in this folder")
     return parser.parse_args()
 
 
 def record_of(measured: rounds.Measured, skipped: dict[rounds.Key, str], bars: list[dict[str, Any]]) -> dict[str, Any]:
-    """Returns the part of the record other than the machine: all rounds of all loaders, the skipped loaders with
-    reasons, and the goals.
-    """
+    """Returns the record without the machine: all rounds of all loaders, skipped loaders with reasons, and goals."""
     return {
         "skipped": {f"{task}, {name}": reason for (task, name), reason in skipped.items()},
         "not_measured": [bar["goal"] for bar in bars if not bar["measured"]],
@@ -128,7 +130,7 @@ def record_of(measured: rounds.Measured, skipped: dict[rounds.Key, str], bars: l
 def compare(chosen: list[tasks.Task], options: argparse.Namespace, tell: Callable[[str], None]) -> bool:
     """Measures, prints and records; returns whether every goal is met."""
     count = 1 if options.quick else options.rounds
-    paths = Place.of(options.data, options.environments, options.programs, options.sheets)
+    paths = Paths.of(options.data, options.environments, options.programs, options.sheets)
     todo = measurements(chosen, paths, options, tell)
     paths.warm()
     started = time.time()

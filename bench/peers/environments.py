@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Creates a virtual environment for each peer, as described in peers.toml; a failed installation is reported as a
-reason, not raised as an error.
-"""
+"""Creates a virtual environment for each peer of peers.toml; a failed installation is reported, not fatal."""
 
 from __future__ import annotations
 
@@ -18,11 +16,11 @@ from typing import Any
 
 _HERE = Path(__file__).resolve().parent
 _PIP_S = 1800
-_LAST_WORDS = 300  # number of characters of a tool's last line that are used as the reason
+_LAST_WORDS = 300  # maximum number of characters of a tool's last line in the reason
 
 
 class NotInstalled(Exception):
-    """A peer is not available here; the text states the reason."""
+    """A peer is not available on this machine; the message states the reason."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +48,14 @@ def _run(command: list[str], log: Path, **options: Any) -> None:
     if done.returncode != 0:
         lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
         said = [line for line in lines if line.lower().startswith("error")] or lines
-        raise NotInstalled(f"{said[-1][-_LAST_WORDS:]} (all of it is in {log})")
+        raise NotInstalled(f"{said[-1][-_LAST_WORDS:]} (complete output: {log})")
 
 
 def _apt(peer: Peer, log: Path) -> None:
     if not peer.apt:
         return
     if shutil.which("dpkg-query") is None:
-        return  # another distribution has other package names, and the build reports what is missing
+        return  # other distributions have other package names; there, the build reports missing files
     query = ["dpkg-query", "-W", "-f=${db:Status-Status}"]
     missing = [
         name
@@ -87,8 +85,9 @@ def _make(peer: Peer, folder: Path, log: Path) -> None:
 
 
 def ensure(peer: Peer, root: Path) -> Path:
-    """Returns the peer's Python below `root`, and creates its environment if it is missing or has other versions.
-    Raises NotInstalled; the next call tries again. If two processes call this at the same time, one environment is
+    """Returns the peer's Python in `root`; creates its environment if it is missing or has other versions.
+
+    Raises NotInstalled; the next call tries again. If two processes call it at the same time, one environment is
     created.
     """
     folder = root / peer.name

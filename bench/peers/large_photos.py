@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes OUT/<class>/NNN-K.jpg: photos of 1,920 x 1,280 to 2,048 x 1,536, 4:2:0, quality 90 to 95, out of the pictures
-that the demo's photos are cut from. K counts hard links of the same photo, so that an epoch is long enough to time.
-The same sources give the same files."""
+"""Writes photos of 1,920 x 1,280 to 2,048 x 1,536, 4:2:0, quality 90 to 95, as OUT/<class>/NNN-K.jpg.
+
+They are cropped from the same pictures as the demo's photos; the same sources produce the same files. K numbers hard
+links to the same photo, which make an epoch long enough to be timed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _LONGEST = 5000  # larger sources are reduced to this size first
 
 def is_wide(path: Path) -> bool:
     with Image.open(path) as image:
-        return image.width >= SMALLEST[0] and image.height >= 0.8 * SMALLEST[1]  # little is enlarged
+        return image.width >= SMALLEST[0] and image.height >= 0.8 * SMALLEST[1]  # few pictures are enlarged
 
 
 def cut(path: Path, chance: random.Random) -> bytes:
@@ -56,7 +58,7 @@ def main() -> int:
     sources, origin = photos.find_sources(None, cache)
     wide = [source.path for source in sources if is_wide(source.path)]
     if not wide:
-        print(f"no picture of at least {SMALLEST[0]} pixels among {origin}", file=sys.stderr)
+        print(f"no picture of at least {SMALLEST[0]} pixels in {origin}", file=sys.stderr)
         return 3
     part = out.with_name(f"{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -68,7 +70,7 @@ def main() -> int:
         total = sum(pool.map(write, tasks, chunksize=4))
     shutil.rmtree(out, ignore_errors=True)
     part.rename(out)
-    print(f"{count} photos of {total / count / 1000:.0f} KB on average out of {len(wide)} pictures in {out}")
+    print(f"{count} photos of {total / count / 1000:.0f} KB on average from {len(wide)} pictures in {out}")
     return 0
 
 

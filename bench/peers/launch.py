@@ -23,7 +23,7 @@ _LAST_WORDS = 300
 
 
 class Skipped(Exception):
-    """Raised without a figure; the text states the reason."""
+    """There is no figure; the message states the reason."""
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -46,7 +46,7 @@ def _read(process: subprocess.Popen[str]) -> dict[str, Any] | None:
         line = process.stdout.readline()
     try:
         printed = dict(json.loads(line))
-    except ValueError:  # no output, or a line that was cut off when the process was killed
+    except ValueError:  # no output, or a line truncated when the process was killed
         return None
     if "unavailable" in printed:
         raise Skipped(printed["unavailable"])
@@ -54,9 +54,10 @@ def _read(process: subprocess.Popen[str]) -> dict[str, Any] | None:
 
 
 def _watched(process: subprocess.Popen[str]) -> dict[str, Any] | None:
-    """Returns the figures that the process prints, and the memory peaks between its first two lines: of all memory of
-    the tree, and of its PSS, both minus that of the bare interpreter; and `peak_pss`, the PSS including the
-    interpreter.
+    """Returns the figures that the process prints, and the memory peaks between its first two lines.
+
+    These are the peaks of the tree's memory and of its PSS, both minus that of the bare interpreter, and `peak_pss`,
+    the PSS including the interpreter.
     """
     bare = _read(process)
     if bare is None:
@@ -85,8 +86,9 @@ def run(
     program: Path = _HERE / "child.py",
     variables: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Runs `adapter` with `work`, a Work in JSON, and `variables` in its environment; returns its output. Raises
-    Skipped if it is unavailable, fails or takes too long.
+    """Runs `adapter` with `work`, a Work in JSON, and `variables` in its environment; returns its output.
+
+    Raises Skipped if it is unavailable, fails or takes too long.
     """
     command = [str(python), str(program), adapter, work, *([str(sheet)] if sheet else [])]
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +111,7 @@ def run(
         watchdog.cancel()
         _end(process)
     if late.is_set():
-        raise Skipped(f"took over {timeout_s:.0f} s and was ended; see {log}")
+        raise Skipped(f"stopped after {timeout_s:.0f} s; see {log}")
     if figures is None:
         raise Skipped(f"failed: {_last_words(log)} (see {log})")
     return figures

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The limits of the machine: programs without a loader, run in the same rounds. Their figures have the form of a
-loader's.
-"""
+"""The limits of the machine: programs without a loader, run in the same rounds, with figures like a loader's."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from launch import Skipped
 from run import write_boxes
 from work import SIZE, TOKENS
 
-_DECODER_ROUNDS = 5  # within one run of jpeg_regions, which alternates by itself
+_DECODER_ROUNDS = 5  # in one run of jpeg_regions, which alternates itself
 _DECODER_IMAGES = {"photos": 300, "large": 60}
 
 
@@ -60,7 +58,7 @@ class Programs:
     def _moved(self, what: str) -> dict[str, Any]:
         tokens = self.made / TOKENS
         if what != "gather" and not tokens.exists():
-            raise Skipped(f"{tokens} is made by the token loaders, which did not run")
+            raise Skipped(f"{tokens} is missing: the token loaders, which write it, did not run")
         return self._run("memory_limit", what, *([] if what == "gather" else [tokens]))
 
     def run(self, name: str, data: str) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What one thread moves without a loader: the least that a batch of rows or of token windows costs on this machine. No
-// code of Feedline in it.
+// Measures how fast one thread copies without a loader: the minimum cost of a batch of rows or token windows on this
+// machine. Contains no code of Feedline.
 //
 // usage: memory_limit gather | memory_limit widen TOKENS | memory_limit copy TOKENS; TOKENS is a file of uint16.
-// gather: rows of 64 bytes from random places of 200,000, 256 at a time. widen: 32 windows of 1,024 and the same
-// shifted by one, uint16 to int64, from random places of the mapped file. copy: the same windows without widening.
+// gather: 256 random rows of 200,000, with 64 bytes each. widen: 32 windows of 1,024 at random positions of the mapped
+// file, and the same shifted by one, uint16 to int64. copy: the same windows without widening.
 // Prints one line of JSON.
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ std::vector<std::uint32_t> permutation(std::size_t count) {
   return order;
 }
 
-// Seconds of the quickest of some repeats, of which the first warms up.
+// Returns the seconds of the fastest repeat, after a warm-up.
 template <typename Pass>
 double least_seconds(Pass pass) {
   double least = 1e30;
@@ -54,7 +54,7 @@ double least_seconds(Pass pass) {
 }
 
 template <typename T>
-void keep(const T& written) {  // else the compiler may leave out what nobody reads
+void keep(const T& written) {  // prevents the compiler from removing unused results
   asm volatile("" : : "g"(written.data()) : "memory");
 }
 
@@ -86,7 +86,7 @@ Tokens mapped(const char* path) {
   return {static_cast<const std::uint16_t*>(at), size / sizeof(std::uint16_t)};
 }
 
-// Both outputs of a batch, x and the same shifted by one, as Out.
+// Writes both outputs of a batch, x and the same shifted by one, as Out.
 template <typename Out>
 double windows_per_s(const char* path) {
   const Tokens tokens = mapped(path);

@@ -104,4 +104,4 @@ def skipped_list(skipped: dict[Key, str]) -> str:
     for (task, name), reason in skipped.items():
         reasons.setdefault((name, reason), []).append(task)
     lines = [f"- {name} ({', '.join(tasks)}): {reason}" for (name, reason), tasks in reasons.items()]
-    return "\n".join(["**skipped**", "", *(lines or ["- nobody"])])
+    return "\n".join(["**skipped**", "", *(lines or ["- none"])])

@@ -14,9 +14,7 @@ Measured = dict[Key, list[dict[str, Any] | None]]  # one entry per round, so tha
 
 
 def order(keys: Sequence[Key], rounds: int) -> Iterator[tuple[int, Key]]:
-    """Returns the order of a round. Every second round runs backwards, so that a slow phase of the machine does not
-    always affect the same loader.
-    """
+    """Returns the order of a round: every second one is reversed, so that a slow phase affects different loaders."""
     for i in range(rounds):
         for key in reversed(keys) if i % 2 else keys:
             yield i, key
@@ -25,8 +23,9 @@ def order(keys: Sequence[Key], rounds: int) -> Iterator[tuple[int, Key]]:
 def run(
     tasks: Mapping[Key, Callable[[], dict[str, Any]]], rounds: int, tell: Callable[[str], None]
 ) -> tuple[Measured, dict[Key, str]]:
-    """Returns the figures of every task in every round, None if there is none, and the reasons for skipped loaders. A
-    loader that was skipped is not run again.
+    """Returns the figures of each task and round, or None if there are none, and the reasons for skipped loaders.
+
+    A skipped loader is not run again.
     """
     measured: Measured = {key: [None] * rounds for key in tasks}
     skipped: dict[Key, str] = {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a contact sheet of delivered images: a row for each array that `compare.py --sheets FOLDER` saved.
+"""Draws a contact sheet of delivered images: a row for each array that `compare.py --sheets FOLDER` saved.
 
-usage: sheet.py FOLDER OUT.png. It is for visual inspection: crops, colours and normalisation of all loaders should look
-alike.
+usage: sheet.py FOLDER OUT.png. For visual inspection: crops, colours and normalisation should look the same in all
+rows.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tasks, the loaders that take part in each, and the differences that limit comparisons."""
+"""The tasks, the loaders of each task, and differences that limit comparisons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Loader:
 class Task:
     name: str
     title: str
-    unit: str  # the unit that is counted per second
+    unit: str  # the unit counted per second
     loaders: tuple[Loader, ...]
     limits: tuple[str, ...] = ()  # names in limits.py, with the same unit
     transform: str = "train"
@@ -40,14 +40,14 @@ class Task:
     step_s: float = 0.0
 
 
-_AREA = "reduces by area"
+_AREA = "downscales by area"
 _NO_ANTIALIAS = "no antialiasing"
 _WHOLE = "decodes whole photos"
 
 FEEDLINE = Loader("Feedline", OWN, "feedline", "folder")
 FEEDLINE_TAR = Loader("Feedline, tar", OWN, "feedline", "tar", "index present")
 FEEDLINE_NUMPY = Loader("Feedline, NumPy", OWN, "feedline", "numpy", "torch is not imported")
-FEEDLINE_FAST = Loader("Feedline, fast", OWN, "feedline", "fast", "DCT scaling: not Pillow's pixels")
+FEEDLINE_FAST = Loader("Feedline, fast", OWN, "feedline", "fast", "DCT scaling: pixels differ from Pillow's")
 FEEDLINE_CACHED = Loader("Feedline, cached", OWN, "feedline", "cached", "pixels at full size")
 FEEDLINE_CACHED_256 = Loader("Feedline, cached 256", OWN, "feedline", "cached-256", "shorter side 256")
 
@@ -57,11 +57,11 @@ DALI_PLAIN = Loader("DALI fused, no antialias", "dali", "dali", "fused-no-antial
 DALI_FULL = Loader("DALI", "dali", "dali", "full", _WHOLE)
 TFDATA = Loader("tf.data fused", "tfdata", "tfdata", "fused", _NO_ANTIALIAS)
 TFDATA_FULL = Loader("tf.data", "tfdata", "tfdata", "full", _NO_ANTIALIAS)
-FFCV = Loader("FFCV", "ffcv", "ffcv", "jpg", f"{_WHOLE}, {_AREA}, encoded again at quality 96")
+FFCV = Loader("FFCV", "ffcv", "ffcv", "jpg", f"{_WHOLE}, {_AREA}, re-encoded at quality 96")
 FFCV_VALIDATE = replace(FFCV, note=f"{FFCV.note}; crops 224/256 of the shorter side, then resizes")
 FFCV_RAW = Loader("FFCV raw", "ffcv", "ffcv", "raw", f"pixels at full size; {_AREA}")
 TURBO = Loader("TurboLoader", "turboloader", "turboloader", "tar", f"one tar, no labels; {_NO_ANTIALIAS}")
-TURBO_LARGE = replace(TURBO, note=f"{TURBO.note}; DCT scaling, which it chooses itself")
+TURBO_LARGE = replace(TURBO, note=f"{TURBO.note}; uses DCT scaling automatically")
 TURBO_ANTIALIAS = Loader("TurboLoader antialias", "turboloader", "turboloader", "tar-antialias", "one tar, no labels")
 TURBO_RAW = Loader("TurboLoader raw 256", "turboloader", "turboloader", "raw-256", "squashed to 256 x 256; no labels")
 GRAIN = Loader("Grain threads", "grain", "grain", "threads", "Pillow; normalises in NumPy")
@@ -161,7 +161,7 @@ TASKS = (
     ),
     Task(
         "decoder",
-        "region decode alone, one thread: our decoder against libjpeg-turbo's, times as fast",
+        "region decode, one thread: speed of our decoder relative to libjpeg-turbo's",
         "times",
         (),
         limits=("photos, standard", "photos, optimised", "large, standard", "large, optimised"),
@@ -170,8 +170,7 @@ TASKS = (
 
 
 def chosen(names: Sequence[str], tasks: Sequence[Task] = TASKS) -> list[Task]:
-    """Returns the tasks with the named tasks, environments or loaders; Feedline takes part in all. No names select
-    everything.
+    """Returns the tasks with only the named tasks, environments or loaders, and Feedline; without names, all.
 
     Raises ValueError for an unknown name.
     """
@@ -179,9 +178,7 @@ def chosen(names: Sequence[str], tasks: Sequence[Task] = TASKS) -> list[Task]:
     of_loaders = {key for task in tasks for loader in task.loaders for key in (loader.name, loader.environment) if key}
     unknown = sorted(set(names) - of_tasks - of_loaders)
     if unknown:
-        raise ValueError(
-            f"nothing is called {', '.join(unknown)}; there are {', '.join(sorted(of_tasks | of_loaders))}"
-        )
+        raise ValueError(f"unknown: {', '.join(unknown)}; known names are {', '.join(sorted(of_tasks | of_loaders))}")
     wanted = set(names) & of_loaders
     selected = []
     for task in tasks:
@@ -189,6 +186,6 @@ def chosen(names: Sequence[str], tasks: Sequence[Task] = TASKS) -> list[Task]:
             continue
         loaders = tuple(x for x in task.loaders if not wanted or x.ours or wanted & {x.name, x.environment})
         if wanted and all(x.ours for x in loaders):
-            continue  # none of the named loaders takes part
+            continue  # the task has none of the named loaders
         selected.append(replace(task, loaders=loaders))
     return selected

@@ -11,13 +11,13 @@ from typing import Any
 MEAN = (0.485, 0.456, 0.406)  # ImageNet's values, for pixels from 0 to 1
 STD = (0.229, 0.224, 0.225)
 SIZE = 224
-_MOST_BLANK = 0.1  # share of a batch: crops from an overexposed sky; larger shares mean photos that could not be read
+_MOST_BLANK = 0.1  # share of a batch that may be blank, such as crops of an overexposed sky; more means read errors
 TOKENS = "tokens.bin"  # name of the token file among generated files
 SHORTER = 256  # shorter side to which validation resizes before it crops
 
 
 class Unavailable(Exception):
-    """A loader cannot do this work here; the text states the reason."""
+    """A loader does not support this work on this machine; the message states the reason."""
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class Work:
     variant: str  # one of the adapter's configurations
     folder: str  # class folders with photos
     tars: str  # the same photos as shards, as a brace list; adapters store their files next to them
-    made: str  # where an adapter keeps what it makes of them
+    made: str  # folder for an adapter's files
     batch: int = 64
     threads: int = 2  # or worker processes
     epochs: int = 2  # number of timed epochs, after one warm-up epoch
     step_s: float = 0.0  # duration of a training step between two batches
-    source: str = ""  # the same photos in the peer's own format behind a network, as a URL
+    source: str = ""  # URL of the same photos in the peer's own format, on a server
 
     @property
     def train(self) -> bool:
@@ -53,15 +53,13 @@ class Work:
         return Work(**json.loads(text))
 
     def files(self) -> tuple[list[str], list[int]]:
-        """Returns the photos in order of path, and the numbers of their classes."""
+        """Returns the photos sorted by path, and their class numbers."""
         classes = sorted(path.name for path in Path(self.folder).iterdir() if path.is_dir())
         found = [(str(p), i) for i, name in enumerate(classes) for p in sorted(Path(self.folder, name).iterdir())]
         return [path for path, _ in found], [label for _, label in found]
 
     def wrong(self, first: dict[str, Any], samples: int) -> str:
-        """Returns why a first batch, as described in child.py, or the number of samples in an epoch is wrong; empty if
-        both are right.
-        """
+        """Returns why the first batch (see child.py) or the number of samples is wrong; empty if both are right."""
         if self.transform not in ("train", "validate"):
             return ""
         photos = len(self.files()[0])

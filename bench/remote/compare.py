@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tools/bench --remote`: measures reading over a network, compared with libcurl and with other clients.
 
-Servers, simulated latency and clients share this machine. Rates therefore show the cost of a round trip and of a
-client's CPU time, but not of a network; CPU time is the client's own. Rounds are interleaved, every second one
-backwards; ratios are taken within a round. Writes a record in JSON, and the tables in Markdown to the same folder.
+Servers, simulated latency and clients share this machine. Rates therefore show the cost of round trips and of clients'
+CPU time, but not of a network; CPU time is only the client's. Rounds are interleaved, every second one backwards;
+ratios are taken within a round. Writes a record in JSON, and the tables in Markdown to the same folder.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EPOCH_S = 300
 
 
 class Bench:
-    """Starts the servers, and measures the clients with them."""
+    """Starts the servers and measures the clients."""
 
     def __init__(self, options: argparse.Namespace, tell: Callable[[str], None], open_until: contextlib.ExitStack):
         self.options, self.tell = options, tell
@@ -75,7 +75,7 @@ class Bench:
         return found
 
     def _peer_files(self) -> dict[str, str]:
-        """Returns for each peer with its own format why its files are missing, or an empty string."""
+        """Returns why files are missing, or an empty string, for each peer with its own format."""
         found = {}
         for name in ("litdata", "mosaic"):
             python = self.pythons[name]
@@ -104,7 +104,7 @@ class Bench:
         if protocol == "s3":
             variables = self._s3()
             base["s3"] = f"s3://{servers.BUCKET}"
-            if client.program == "curl_alone":  # it does not support bucket names, and signs by itself
+            if client.program == "curl_reads":  # does not support bucket names, and signs requests itself
                 base["s3"] = f"{variables['AWS_ENDPOINT_URL']}/{servers.BUCKET}"
                 variables["CURL_AWS"] = f"{servers.KEY_ID}:{servers.SECRET}"
         passes = 1 if self.options.quick else kind.passes
@@ -114,7 +114,7 @@ class Bench:
     # ---- epochs ----
 
     def epoch(self, loader: Loader, ms: float | None) -> dict[str, Any]:
-        """Runs one loader over the tars, or over its own files; ms is None for this machine's disk."""
+        """Runs one loader with the tars or its own files; ms is None for this machine's disk."""
         python = self.pythons[loader.environment]
         if isinstance(python, str):
             raise Skipped(python)
@@ -150,9 +150,9 @@ class Bench:
                         todo[f"{kind.name}, {protocol}", client.name] = functools.partial(
                             self.reads, client, kind, protocol
                         )
-        places: list[float | None] = [None, *self.options.latency_ms]
+        latencies: list[float | None] = [None, *self.options.latency_ms]
         for loader in LOADERS:
-            for ms in places:
+            for ms in latencies:
                 if ms is not None or loader.is_ours:
                     todo[tables.epoch_name(ms), loader.name] = functools.partial(self.epoch, loader, ms)
         only = self.options.only
@@ -161,12 +161,14 @@ class Bench:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", default=[], metavar="WORDS", help="those whose task and name have these")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="WORDS", help="only entries with one of these in the task or name"
+    )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--quick", action="store_true", help="one round, and a third of the reads")
-    parser.add_argument("--threads", type=int, default=1, help="threads or workers of each loader")
+    parser.add_argument("--threads", type=int, default=1, help="threads or workers per loader")
     parser.add_argument("--latency-ms", type=float, nargs="+", default=[0, 10, 50])
-    parser.add_argument("--samples", type=int, default=6000, help="in tars of 1,000")
+    parser.add_argument("--samples", type=int, default=6000, help="number of samples, in tars of 1,000")
     parser.add_argument("--json", type=Path, help="default: bench/results/<date>-<commit>-remote.json")
     parser.add_argument("--data", type=Path, default=_ROOT / "demo", help="has bench_photos")
     parser.add_argument("--environments", type=Path, default=_ROOT / "build" / "remote")

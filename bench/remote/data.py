@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data that is read: the photos of tools/bench in tars, one large object, single photos, and the files that LitData
-and MosaicML Streaming make from the photos, all below one folder, which is the web server's root and is copied to the
-bucket.
+"""The benchmark's data: one large object, single photos, and the photos of tools/bench in tars and in the formats of
+LitData and MosaicML Streaming. The folder is the web server's root, and is copied to the bucket.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Data:
 
     @property
     def shards(self) -> str:
-        """Returns the tars below the root as a brace list."""
+        """Returns the tars as a brace list, relative to the root."""
         return f"tars/{{000..{self.samples // SHARD_SAMPLES - 1:03d}}}.tar"
 
     def ranges(self, passes: int) -> list[tuple[str, int, int]]:
@@ -44,9 +43,7 @@ class Data:
 
 
 def make(photos: Path, root: Path, samples: int) -> Data:
-    """Writes the data once; another number of samples writes it again. If there are too few photos, they are
-    repeated.
-    """
+    """Writes the data if it is missing or has another number of samples. Repeats photos if there are too few."""
     stamp, found = root / "made", [path for path in sorted(photos.rglob("*")) if path.is_file()]
     if not stamp.is_file() or stamp.read_text() != str(samples):
         (root / "photos").mkdir(parents=True, exist_ok=True)
@@ -60,7 +57,7 @@ def make(photos: Path, root: Path, samples: int) -> Data:
         large = b"".join(path.read_bytes() for path in found)
         (root / "large.bin").write_bytes((large * (_LARGE_BYTES // len(large) + 1))[:_LARGE_BYTES])
         stamp.write_text(str(samples))
-    for path in root.rglob("*"):  # no round includes disk reads
+    for path in root.rglob("*"):  # so that no round includes disk reads
         if path.is_file():
             path.read_bytes()
     return Data(root, samples)
@@ -76,20 +73,20 @@ def _tar(path: Path, photos: list[Path], shard: int) -> None:
 
 
 def packed_by_peer(name: str, python: Path, data: Data) -> str:
-    """Returns why a peer's own files are not available; empty if `root/NAME` has them."""
+    """Returns why a peer's own files are not available; empty if they are in `root/NAME`."""
     out = data.root / name
     if (out / "made").is_file() and (out / "made").read_text() == str(data.samples):
         return ""
     command = [str(python), str(_HERE / "readers" / f"pack_{name}.py"), str(data.root / "tars"), str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_MAKE_S)
     if done.returncode != 0:
-        return f"its files could not be made: {(done.stderr.strip().splitlines() or ['no message'])[-1][-300:]}"
+        return f"its files could not be written: {(done.stderr.strip().splitlines() or ['no message'])[-1][-300:]}"
     (out / "made").write_text(str(data.samples))
     return ""
 
 
 def fill(port: int, data: Data, folders: Iterable[str]) -> None:
-    """Copies missing objects to the bucket. A server that has just started may take some time to accept writes."""
+    """Copies missing objects to the bucket; retries, as a new server may not yet accept writes."""
     import boto3
     from botocore.exceptions import ClientError
 

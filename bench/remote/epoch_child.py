@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one loader over data behind a network, in its own environment, with the adapters and the protocol of bench/peers
-(bench/peers/child.py). The first epoch is timed from iter() on, because downloaded data may stay on this node, and so
-are `work.epochs` more epochs. CPU time is that of the whole process tree, including children that have ended (curl).
+"""Runs one loader with remote data in its own environment, with the adapters and protocol of bench/peers/child.py. The
+first epoch is timed from iter(), because later epochs may read stored data; then `work.epochs` more epochs are timed.
+CPU time includes the process tree and ended children (curl).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def run(adapter: Any, work: Work) -> None:
     began = time.perf_counter()
     epochs = adapter.make(work)
     made_s = time.perf_counter() - began
-    print("{}", flush=True)  # memory is not sampled, because sampling would affect the times
+    print("{}", flush=True)  # memory is not sampled, as sampling would affect the times
     first = epoch(epochs, work)
     print(json.dumps({**first, "construct_s": made_s, "later": [epoch(epochs, work) for _ in range(work.epochs)]}))
 
@@ -61,7 +61,7 @@ def main() -> None:
     except Unavailable as error:
         print(json.dumps({"unavailable": str(error)}))
     sys.stdout.flush()
-    os._exit(0)  # as child.py does
+    os._exit(0)  # as in child.py
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same reads as curl_alone, by the queue that reading ahead is made of (storage/fetch.h): what the client costs
-// above libcurl. Before the time begins libcurl is loaded, as it is by the loader of curl_alone, and objects are found
-// by their URLs, as a dataset's are when it is opened; those that are read by ranges are opened too.
+// Measures the same reads as curl_reads with the engine's prefetch queue (storage/fetch.h), to compare the client with
+// libcurl. Before the timed part, libcurl is loaded, as in curl_reads, and objects are looked up by URL, as when a
+// dataset is opened; objects that are read in ranges are also opened.
 //
-//   feedline_reads AT_ONCE < READS     URLs as feedline.open() takes them
+//   feedline_reads AT_ONCE < READS     URLs as for feedline.open()
 
 #include <deque>
 #include <map>
@@ -73,7 +73,7 @@ int main(int count, char** arguments) {
   std::deque<storage::Fetch> fetches(std::min(at_once, reads.size()));
   std::size_t next = 0, done = 0;
   std::uint64_t bytes = 0;
-  const bench::Spent spent;
+  const bench::Stopwatch stopwatch;
   for (auto& fetch : fetches) ask(*queue, fetch, pieces[next++]);
   for (; done < reads.size(); ++done) {
     storage::Fetch* const fetch = queue->finished(storage::FetchQueue::Clock::time_point::max());
@@ -81,6 +81,6 @@ int main(int count, char** arguments) {
     bytes += fetch->bytes->size();
     if (next < pieces.size()) ask(*queue, *fetch, pieces[next++]);
   }
-  spent.print(bytes, reads.size());
+  stopwatch.print(bytes, reads.size());
   return 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Latency between a client and a server of this machine: `latency_proxy TARGET_PORT LATENCY_MS` listens on a port that
-// it prints. What a client sends arrives after a round trip's time, and the first bytes of a connection after two, as
-// its handshake would have taken one. Answers pass at once and are never copied (splice), so that this process is not
-// the bottleneck: a network with windows as wide as it takes. It says nothing of bandwidth.
+// Adds latency between a client and a server on this machine: `latency_proxy TARGET_PORT LATENCY_MS` prints the port on
+// which it listens. A client's bytes arrive after a round-trip time, and the first bytes of a connection after two, as
+// for a handshake. Responses are forwarded immediately and never copied (splice), so this process is not the
+// bottleneck. It simulates sufficiently large TCP windows, and does not limit the bandwidth.
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -32,11 +32,11 @@ constexpr std::size_t kRequestBytes = 64 << 10;
 struct Link {
   std::uint64_t number = 0;
   int client = -1, server = -1;
-  int in = -1, out = -1;    // of the pipe that answers pass through
+  int in = -1, out = -1;    // the pipe that forwards responses
   std::size_t in_pipe = 0;  // bytes
   bool server_ended = false;
-  bool waits_to_write = false;  // for the client to take more
-  Clock::time_point ready;      // what it sent last is due then: nothing overtakes
+  bool waits_to_write = false;  // until the client reads
+  Clock::time_point ready;      // when the last request is due: order is preserved
   ~Link() {
     for (const int fd : {client, server, in, out})
       if (fd >= 0) ::close(fd);
@@ -91,7 +91,7 @@ class Proxy {
   }
 
  private:
-  // Of a link's two sockets: the client's has an even mark, the server's an odd one.
+  // The client's socket has an even mark, the server's an odd one.
   void watch(int fd, std::uint32_t what, std::uint64_t mark) {
     epoll_event event{what, {}};
     event.data.u64 = mark;
@@ -111,8 +111,8 @@ class Proxy {
     if (found == links_.end()) return;
     Link& link = *found->second;
     const bool is_server = event.data.u64 % 2 == 1;
-    const bool goes_on = is_server || link.waits_to_write && (event.events & EPOLLOUT) ? pass_answer(link) : true;
-    if (!goes_on || (!is_server && (event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !take_request(link)))
+    const bool is_open = is_server || link.waits_to_write && (event.events & EPOLLOUT) ? pass_answer(link) : true;
+    if (!is_open || (!is_server && (event.events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !take_request(link)))
       links_.erase(found);
   }
 
@@ -142,7 +142,7 @@ class Proxy {
     }
   }
 
-  // false: the client has ended.
+  // Returns false if the client has closed the connection.
   bool take_request(Link& link) {
     std::string bytes(kRequestBytes, '\0');
     const ssize_t got = ::recv(link.client, bytes.data(), bytes.size(), 0);
@@ -159,14 +159,14 @@ class Proxy {
       sent_.pop();
       const auto found = links_.find(sent.link);
       if (found == links_.end()) continue;
-      // requests are short: a socket that is made for more takes them whole
+      // requests are short, so they fit in the socket's buffer
       if (::send(found->second->server, sent.bytes.data(), sent.bytes.size(), MSG_NOSIGNAL) !=
           static_cast<ssize_t>(sent.bytes.size()))
         links_.erase(found);
     }
   }
 
-  // false: all of it is passed, and the server has ended.
+  // Returns false if the server has closed the connection and everything is forwarded.
   bool pass_answer(Link& link) {
     bool moved = true;
     while (moved) {
@@ -188,7 +188,7 @@ class Proxy {
     }
     const bool waits = link.in_pipe > 0;
     if (waits != link.waits_to_write) {
-      link.waits_to_write = waits;  // the server's bytes stay in its socket meanwhile
+      link.waits_to_write = waits;  // until then, the server's bytes remain in its socket
       watch(link.client, waits ? EPOLLIN | EPOLLOUT : EPOLLIN, 2 * link.number);
       watch(link.server, waits ? 0 : EPOLLIN, 2 * link.number + 1);
     }
@@ -207,7 +207,7 @@ class Proxy {
 
 int main(int count, char** arguments) {
   if (count != 3) return std::fprintf(stderr, "latency_proxy TARGET_PORT LATENCY_MS\n"), 2;
-  std::signal(SIGPIPE, SIG_IGN);  // a client that goes in the middle of an answer is an error of splice()
+  std::signal(SIGPIPE, SIG_IGN);  // if a client disconnects during a response, splice() returns an error
   const auto latency = std::chrono::duration<double, std::milli>(std::atof(arguments[2]));
   Proxy(std::atoi(arguments[1]), std::chrono::duration_cast<std::chrono::nanoseconds>(latency)).run();
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints the tables of several records of `tools/bench --remote` as one: `merge.py RECORD... > FILE.md`.
 
-The rounds of all records are joined, so that parts can be measured again (`--only`). FILE.md must be in the folder of
-the records, because its links to them are relative.
+Combines the rounds of all records, so that parts can be measured again (`--only`). FILE.md must be in the folder of the
+records, because its links to them are relative.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def key_of(text: str) -> Key:
     for name in _NAMES:
         if text.endswith(f", {name}"):
             return text.removesuffix(f", {name}"), name
-    raise ValueError(f"{text!r} ends with no name that is known")
+    raise ValueError(f"{text!r} does not end with a known name")
 
 
 def merged(records: list[dict[str, Any]]) -> tuple[Measured, dict[Key, str]]:
-    """Returns the rounds of all records, one record after another: a task that a record lacks is missing from its
-    rounds, so ratios stay within a round.
+    """Returns the rounds of all records. A task that a record lacks is missing from its rounds, so that ratios are
+    within a round.
     """
     keys = dict.fromkeys(key_of(text) for record in records for text in record["results"])
     measured: Measured = {key: [] for key in keys}

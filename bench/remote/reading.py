@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads by client: the clients that take part, and the measurement of one of them in a separate process."""
+"""The clients, and the measurement of one of them in a separate process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _RUN_S = 240
 @dataclass(frozen=True)
 class Client:
     name: str
-    program: str  # a program of the build, or of readers/, which the interpreter of `environment` runs
+    program: str  # a compiled program, or a script in readers/ that the interpreter of `environment` runs
     environment: str = ""
     protocols: tuple[str, ...] = ("http", "https", "s3")
 
@@ -31,7 +31,7 @@ class Client:
 OURS, LIMIT = "Feedline", "libcurl alone"
 CLIENTS = (
     Client(OURS, "feedline_reads"),
-    Client(LIMIT, "curl_alone"),
+    Client(LIMIT, "curl_reads"),
     Client("obstore", "read_by_obstore.py", "obstore"),
     Client("s3torchconnector", "read_by_s3torchconnector.py", "s3torchconnector", ("s3",)),
     Client("boto3", "read_by_boto3.py", "boto3", ("s3",)),
@@ -40,7 +40,7 @@ CLIENTS = (
 
 @dataclass(frozen=True)
 class Kind:
-    """The reads, their number at a time, and the number of passes over all of them."""
+    """The reads, how many run concurrently, and the number of passes over all of them."""
 
     name: str
     at_once: int
@@ -65,7 +65,7 @@ def read(command: Sequence[object], at_once: int, asked: str, variables: Mapping
             input=asked, capture_output=True, text=True, check=False, timeout=_RUN_S, env=environment,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Skipped(f"took over {_RUN_S} s and was ended") from None
+        raise Skipped(f"stopped after {_RUN_S} s") from None
     if done.returncode != 0:
         raise Skipped(f"failed: {(done.stderr.strip().splitlines() or ['no message'])[-1][-300:]}")
     figures: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What curl_alone and feedline_reads are asked to read, and how they say what it took.
+// The input and output of curl_reads and feedline_reads.
 //
-//   PROGRAM AT_ONCE < READS     a read a line: URL [FIRST LAST], bytes of a range; without them the whole object
+//   PROGRAM AT_ONCE < READS     one read per line: URL [FIRST LAST], the bytes of a range; without them, the whole
+//   object
 //
-// Printed is one line of JSON: bytes, seconds, and the CPU time of this process alone.
+// They print one line of JSON: bytes, seconds, and the CPU time of only this process.
 
 #include <sys/resource.h>
 
@@ -37,10 +38,10 @@ inline std::vector<RemoteRead> remote_reads(std::istream& lines) {
   return reads;
 }
 
-// From its making on.
-class Spent {
+// Measures time and CPU time from its construction.
+class Stopwatch {
  public:
-  Spent() : began_(Clock::now()), before_(usage()) {}
+  Stopwatch() : began_(Clock::now()), before_(usage()) {}
   void print(std::uint64_t bytes, std::size_t reads) const {
     const rusage now = usage();
     const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();

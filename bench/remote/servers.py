@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The servers on this machine from which clients read: nginx over HTTP and HTTPS, and SeaweedFS for S3, each with
-optional latency. Each runs while its context is active; if a server is not installed, Missing is raised.
+"""The servers on this machine: nginx for HTTP and HTTPS, SeaweedFS for S3, with optional latency. A server runs while
+its context is active; if it is not installed, Missing is raised.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ _FOREIGN = ("AWS_", "CURL_CA_BUNDLE", "SSL_CERT_", "FEEDLINE_", "HTTP_PROXY", "H
 
 
 def forget_the_users_network() -> None:
-    """Removes the user's network settings from the environment of this process, and therefore of its children."""
+    """Removes the user's network settings from the environment of this process and of its children."""
     for name in [name for name in os.environ if name.upper().startswith(_FOREIGN)]:
         del os.environ[name]
 
 
 class Missing(Exception):
-    """A server is not available here; the text states the reason."""
+    """A server is not available on this machine; the message states the reason."""
 
 
 def program(name: str) -> str:
-    """Returns the path of a program, in this environment or in the system."""
+    """Returns the path of a program in this environment or in the system."""
     folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin"])
     found = shutil.which(name, path=folders)
     if found is None:
@@ -57,14 +57,14 @@ def free_port() -> int:
 
 @contextmanager
 def _running(command: Sequence[object], port: int, log: Path, **options: Any) -> Iterator[None]:
-    """Starts the program, and returns when it accepts connections."""
+    """Starts the program and returns when it accepts connections."""
     with log.open("w") as said:
         process = subprocess.Popen([*map(str, command)], stdout=said, stderr=subprocess.STDOUT, **options)
     try:
         until = time.monotonic() + _START_S
         while True:
             if process.poll() is not None or time.monotonic() > until:
-                raise Missing(f"{command[0]} does not serve; see {log}")
+                raise Missing(f"{command[0]} does not accept connections; see {log}")
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
@@ -106,16 +106,16 @@ http {{
 class Web:
     port: int
     tls_port: int
-    trusted: Path  # the authority that signed the certificate
+    trusted: Path  # the certificate authority
 
 
 @contextmanager
 def nginx(root: Path, folder: Path) -> Iterator[Web]:
-    """Serves `root` over HTTP/1.1, plain and with TLS; files are sent from the page cache to the socket (sendfile)."""
+    """Serves `root` over HTTP/1.1, with and without TLS; files are sent from the page cache (sendfile)."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     if shutil.which("openssl") is None:
-        raise Missing("openssl, which makes certificates, is not installed")
+        raise Missing("openssl is not installed; it is needed to create certificates")
     authority = certificates.Authority(folder)
     web = Web(free_port(), free_port(), authority.trusted)
     user = "user root;" if os.geteuid() == 0 else ""
@@ -153,9 +153,7 @@ def seaweedfs(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def latency(proxy: Path, port: int, milliseconds: float) -> Iterator[int]:
-    """Returns a port that forwards to `port` with this time added to a round trip; if it is 0, returns the same
-    port.
-    """
+    """Returns a port that forwards to `port` with this added round-trip time; for 0, returns `port`."""
     if milliseconds == 0:
         yield port
         return
@@ -173,7 +171,7 @@ def keys_for(port: int) -> dict[str, str]:
     endpoint = f"http://127.0.0.1:{port}"
     return {
         "AWS_ENDPOINT_URL": endpoint,
-        "S3_ENDPOINT_URL": endpoint,  # MosaicML Streaming
+        "S3_ENDPOINT_URL": endpoint,  # for MosaicML Streaming
         "AWS_ACCESS_KEY_ID": KEY_ID,
         "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_REGION": "us-east-1",

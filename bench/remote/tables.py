@@ -106,7 +106,7 @@ def reads_table(measured: Measured) -> str:
                     report.spread(times, ".2f") if times else "", f"{rate:,.0f}",
                 ])  # fmt: skip
     head = ["reads", "client", "CPU s per GB", "times libcurl's", "MB/s"]
-    return "**reads**: CPU time of the client's process alone\n\n" + _table(head, rows) if rows else ""
+    return "**reads**: CPU time of only the client's process\n\n" + _table(head, rows) if rows else ""
 
 
 def epochs_table(measured: Measured) -> str:
@@ -126,7 +126,7 @@ def epochs_table(measured: Measured) -> str:
                 f"{first:.3f}", report.spread(later, ",.0f") if later else "", loader.note,
             ])  # fmt: skip
     head = ["epoch", "loader", "images/s", "of local", "CPU ms an image", "first batch, s", "later epochs", "otherwise"]
-    words = "**epochs**: the first one, from iter() to its end, uint8, random_resized_crop 224 and flip"
+    words = "**epochs**: the first epoch, from iter() to its end, uint8, random_resized_crop 224 and flip"
     return f"{words}\n\n{_table(head, rows)}" if rows else ""
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loaders that train from the same photos behind a network; the adapters are those of bench/peers."""
+"""The loaders for training from the same remote photos, with the adapters of bench/peers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from work import Work
 class Loader:
     name: str
     adapter: str
-    environment: str = ""  # an environment in peers.toml; Feedline uses that of the benchmark
+    environment: str = ""  # an environment of peers.toml; empty for Feedline, which uses that of the benchmark
     variant: str = ""
-    tars: str = "{}"  # the form in which it receives the tars
-    needs_s3: bool = False  # the folder with its own files
+    tars: str = "{}"  # how the tars are passed
+    needs_s3: bool = False  # its own files are in the bucket
     later: int = 0  # number of epochs after the first
     note: str = ""
 
@@ -33,14 +33,14 @@ LOADERS = (
     Loader(CACHED, "feedline", variant="node-cache", later=2, note='shuffle="shards"; later epochs read this node'),
     Loader("WebDataset over curl", "webdataset", "webdataset", tars="pipe:curl -sf {}",
            note="Pillow; shuffles in a buffer of 1,000"),
-    Loader("LitData", "litdata", "litdata", needs_s3=True, note="chunks of its own, S3, onto this disk; Pillow"),
+    Loader("LitData", "litdata", "litdata", needs_s3=True, note="its own chunks, from S3 to this disk; Pillow"),
     Loader("MosaicML Streaming", "mosaic", "mosaic", needs_s3=True,
-           note="shards of its own, S3, onto this disk; Pillow"),
+           note="its own shards, from S3 to this disk; Pillow"),
 )  # fmt: skip
 
 
 def wrong(figures: dict[str, Any], samples: int, work: Work) -> str:
-    """Returns why an epoch is wrong; empty if it is right."""
+    """Returns why an epoch is wrong; empty if it is correct."""
     for epoch in (figures, *figures["later"]):
         # each worker may have an incomplete batch, and some samples of MosaicML's shards are delivered twice
         if abs(samples - epoch["samples"]) > (work.threads + 1) * work.batch:

@@ -5,13 +5,13 @@
     2. Feedline's loader, with the same step
     3. Feedline's loader, and the step in mixed precision
 
-so that the gain of the loader and the gain of mixed precision are seen apart.
+so that the gains of the loader and of mixed precision are shown separately.
 
     python examples/before_and_after/before_and_after.py imagenet/train --page before_and_after.html
-    python examples/before_and_after/before_and_after.py --made 500          # photos that are made, on any machine
+    python examples/before_and_after/before_and_after.py --made 500          # generated photos, on any machine
 
-Without a GPU, a stand-in takes the place of the step: it waits as long as a GPU of --gpu-rate images per second (with
-mixed precision: --amp-rate) would compute. The page and the JSON object say so.
+Without a GPU, the step is simulated: it waits as long as a GPU with --gpu-rate images per second (in mixed precision,
+--amp-rate) would compute. The page and the JSON object state this.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from feedline.machine import limits
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from resnet50_amp import resnet
 
-# Images per second of one V100 in float32 and in mixed precision, about as NVIDIA publishes them for a ResNet-50.
-# They are assumptions of the stand-in, and options: pass those of your GPU.
+# Images per second of a V100 in float32 and in mixed precision, approximately as published by NVIDIA for a ResNet-50.
+# They are defaults of the simulated step: pass those of your GPU.
 GPU_RATE, AMP_RATE = 380.0, 800.0
 WARM = 3  # batches that are not counted
 
@@ -170,8 +170,7 @@ def compare(options: argparse.Namespace) -> dict[str, Any]:
     stock, loader, amp = (row["images_per_s"] for row in rows)
     return {
         "step": (
-            f"stand-in without a GPU: a wait as of {options.gpu_rate:g} images/s, and {options.amp_rate:g} in mixed "
-            "precision"
+            f"simulated GPU: waits as for {options.gpu_rate:g} images/s, and {options.amp_rate:g} in mixed precision"
             if is_stand_in
             else f"ResNet-50 on {torch.cuda.get_device_name(device)}"
         ),
@@ -199,7 +198,7 @@ def page(found: dict[str, Any]) -> str:
             f'<line x1="{low:.1f}" x2="{high:.1f}" y1="{y + 21}" y2="{y + 21}" stroke="#111"/>'
         )
     gains = (
-        f"The loader: {found['gain_of_loader']:.2f} times as many images. Mixed precision, on top of it: "
+        f"The loader: {found['gain_of_loader']:.2f} times as many images. Mixed precision, in addition: "
         f"{found['gain_of_mixed_precision']:.2f} times."
     )
     return (
@@ -213,21 +212,21 @@ def page(found: dict[str, Any]) -> str:
 
 def parsed(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folder", nargs="?", help="a folder of photos for each class")
-    parser.add_argument("--made", type=int, metavar="N", help="make N photos instead")
+    parser.add_argument("folder", nargs="?", help="folder with a folder of photos per class")
+    parser.add_argument("--made", type=int, metavar="N", help="generate N photos instead")
     parser.add_argument("--page", type=Path, help="write the page to this file")
-    parser.add_argument("--device", help="such as cuda:1; cpu for the stand-in")
+    parser.add_argument("--device", help="such as cuda:1; cpu simulates the step")
     parser.add_argument("--batch-size", type=int, default=64)
     parser.add_argument("--side", type=int, default=224)
-    parser.add_argument("--steps", type=int, default=30, help="batches of each measurement")
+    parser.add_argument("--steps", type=int, default=30, help="batches per measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--gpu-rate", type=float, default=GPU_RATE)
     parser.add_argument("--amp-rate", type=float, default=AMP_RATE)
     options = parser.parse_args(words)
     if (options.folder is None) == (options.made is None):
-        parser.error("give either a folder or --made N")
+        parser.error("pass either a folder or --made N")
     if options.folder is not None and not Path(options.folder).is_dir():
-        parser.error(f"{options.folder} is not a folder: give one that has a folder of photos for each class")
+        parser.error(f"{options.folder} is not a folder: pass one with a folder of photos per class")
     if min(options.batch_size, options.steps, options.rounds, options.gpu_rate, options.amp_rate) <= 0:
         parser.error("--batch-size, --steps, --rounds, --gpu-rate and --amp-rate must be positive")
     if options.made is not None and options.made < options.batch_size:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packs class folders as WebDataset tars, in the folder's own order: sample i of one is sample i of the other.
+"""Packs class folders as WebDataset tars, in the folder's order: sample i is the same in both.
 
-Each sample is `<class>/<name>.jpg` and `<class>/<name>.cls`, the class's number in text. The tars are ustar with fixed
-owner and time, so the same files give the same bytes.
+Each sample is `<class>/<name>.jpg` and `<class>/<name>.cls`, the class number as text. The tars are ustar with fixed
+owner and time, so the same files produce the same bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SAMPLES_PER_SHARD = 500
 
 
 def pack(folder: Path, out: Path, samples_per_shard: int = SAMPLES_PER_SHARD) -> str:
-    """Packs `folder` into shards under `out`, and returns them as a brace list: `out/{000000..000002}.tar`."""
+    """Packs `folder` into shards in `out`, and returns them as a brace list: `out/{000000..000002}.tar`."""
     classes = sorted(path.name for path in folder.iterdir() if path.is_dir())
     samples = [(path, label) for label, name in enumerate(classes) for path in sorted((folder / name).iterdir())]
     shards = -(-len(samples) // samples_per_shard)
@@ -35,7 +35,7 @@ def pack(folder: Path, out: Path, samples_per_shard: int = SAMPLES_PER_SHARD) ->
 
 
 def brace_list(out: Path) -> str:
-    """Returns the shards under `out` in the form that `feedline.open` accepts."""
+    """Returns the shards in `out` as a source for `feedline.open`."""
     names = sorted(path.stem for path in out.glob("*.tar"))
     return str(out / (f"{{{names[0]}..{names[-1]}}}.tar" if len(names) > 1 else f"{names[0]}.tar"))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a folder of ImageNet-sized JPEGs in classes: OUT/<class>/NNNN.jpg, 500 x 375 or 375 x 500, 4:2:0, about 100 KB.
+"""Writes ImageNet-sized JPEGs in classes: OUT/<class>/NNNN.jpg, 500 x 375 or 375 x 500, 4:2:0, about 100 KB.
 
-A class is the crops of its own two or more source pictures, so a network can learn it. The same sources and seed
-give the same files.
+A class consists of crops of two or more source pictures, so a network can learn it. The same sources and seed produce
+the same files.
 """
 
 from __future__ import annotations
@@ -22,21 +22,19 @@ from rich.console import Console
 from rich.progress import track
 
 CLASSES = 10
-MOST_PICTURES = 200  # for a user's own folder; more sources would only take longer
+MOST_PICTURES = 200  # for a user's folder; more sources would only take longer
 LONGEST = 2800  # larger source pictures are reduced to this size first, because crops of them would mostly show blur
-LEAST_BYTES = 60_000  # crops with fewer bytes show sky or wall: draw another one
+LEAST_BYTES = 60_000  # crops with fewer bytes show only sky or a wall: draw another one
 TRIES = 3
 REDUCING_GAP = 1.5  # halves the cost of Lanczos for a large box
-# With this quality, wallpapers, which are smoother than ImageNet's photos, have ImageNet's mean size, about 100 KB.
+# With this quality, wallpapers have the mean size of ImageNet's photos, about 100 KB, although they are smoother.
 QUALITY = 97
 
 console = Console()
 
 
 def crop(image: Image.Image, chance: random.Random) -> bytes:
-    """Returns a photo cut out of a picture: the first of ``TRIES`` crops with enough detail, or else the most detailed
-    one.
-    """
+    """Returns a crop of a picture: the first of ``TRIES`` with enough detail, or the most detailed one."""
     best = b""
     for _ in range(TRIES):
         width, height = (500, 375) if chance.random() < 0.75 else (375, 500)  # as often as in ImageNet
@@ -68,7 +66,7 @@ def make(task: tuple[Path, str, list[int], int], out: Path) -> tuple[int, int]:
 
 
 def tasks(sources: list[pictures.Picture], count: int, seed: int) -> list[tuple[Path, str, list[int], int]]:
-    """Distributes the sources over the classes, and each class's photos over its sources in turn."""
+    """Distributes the sources over the classes, and each class's photos over its sources."""
     order = list(sources)
     random.Random(seed).shuffle(order)
     while len(order) < CLASSES:  # if there are fewer sources than classes, classes share them
@@ -91,25 +89,23 @@ def find_sources(own: Path | None, cache: Path) -> tuple[list[pictures.Picture],
         return found, f"{len(found)} pictures in {own}"
     found = pictures.from_packages(cache, lambda text: console.print(f"[dim]{text}[/]"))
     if len(found) >= CLASSES:
-        return found, f"{len(found)} photos out of wallpaper packages of this distribution"
+        return found, f"{len(found)} photos from this distribution's wallpaper packages"
     found = pictures.distinct(found + pictures.from_python_packages())
-    return found, f"{len(found)} photos, of scikit-image, scikit-learn and wallpaper packages"
+    return found, f"{len(found)} photos from scikit-image, scikit-learn and wallpaper packages"
 
 
 @click.command(help=__doc__)
 @click.argument("out", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--photos", "own", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Your pictures.")
-@click.option("--count", type=click.IntRange(CLASSES), default=1500, show_default=True, help="How many to make.")
+@click.option("--count", type=click.IntRange(CLASSES), default=1500, show_default=True, help="Number of photos.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "--cache", type=click.Path(path_type=Path), help="Where packages are kept unpacked. [default: beside OUT]"
-)
+@click.option("--cache", type=click.Path(path_type=Path), help="Folder for unpacked packages. [default: next to OUT]")
 def main(out: Path, own: Path | None, count: int, seed: int, cache: Path | None) -> None:
     sources, origin = find_sources(own, cache or out.parent / "packages")
     if not sources:
-        console.print("[red]found no pictures to cut photos from[/]; name a folder of yours with --photos DIR")
+        console.print("[red]found no pictures[/]; pass a folder of pictures with --photos DIR")
         sys.exit(3)
-    console.print(f"cutting {count} photos in {CLASSES} classes out of {origin}")
+    console.print(f"cropping {count} photos in {CLASSES} classes from {origin}")
     part = out.with_name(f"{out.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     for label in range(CLASSES):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the pictures from which the demo's photos are cut: the distribution's wallpaper packages, the images of
-scikit-image and scikit-learn, or a folder of the user.
+"""Finds source pictures for photos.py: the distribution's wallpaper packages, the images of scikit-image and
+scikit-learn, or a user's folder.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 from PIL import Image
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp"}
-ENOUGH = 20  # number of pictures that is enough; two for each of ten classes
+ENOUGH = 20  # sufficient number of pictures: two for each of ten classes
 
-# Packages with photos come first. A distribution has some of these packages; the others are skipped. They are unpacked,
-# never installed.
+# Packages with photos are first. Packages that the distribution does not have are skipped. They are unpacked, never
+# installed.
 PACKAGES = (
     "lomiri-wallpapers-16.04",
     "lomiri-wallpapers-20.04",
@@ -53,7 +53,7 @@ def jpeg(image: Image.Image, quality: int) -> bytes:
 
 
 def load(path: Path, longest: int) -> Image.Image:
-    """Returns the picture in RGB, reduced so that no side is longer than ``longest``."""
+    """Returns the picture in RGB, downscaled so that no side is longer than ``longest``."""
     image = Image.open(path)
     image.draft("RGB", (longest, longest))
     image = image.convert("RGB")
@@ -82,7 +82,7 @@ def examine(path: Path) -> Picture | None:
 
 
 def distinct(pictures: list[Picture]) -> list[Picture]:
-    """Removes near copies (the same wallpaper in another size): those whose sketches differ in under 6 of 64 bits."""
+    """Removes near copies, such as a wallpaper in another size: their sketches differ in fewer than 6 of 64 bits."""
     kept: list[Picture] = []
     for picture in pictures:
         if all((picture.sketch ^ other.sketch).bit_count() >= 6 for other in kept):
@@ -91,8 +91,8 @@ def distinct(pictures: list[Picture]) -> list[Picture]:
 
 
 def photos_in(folder: Path, any_picture: bool, most: int | None = None) -> list[Picture]:
-    """Returns the photos below ``folder``, sorted by name. ``any_picture``: also returns drawings and near copies.
-    ``most``: if there are more pictures, only every second, third, ... one is examined.
+    """Returns the photos in ``folder`` and its subfolders, sorted by name. ``any_picture`` includes drawings and near
+    copies. If there are more than ``most`` pictures, only every second, third, ... one is examined.
     """
     paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
     paths = paths[:: -(-len(paths) // most)] if most and paths else paths
@@ -122,8 +122,8 @@ def unpack(package: str, cache: Path) -> Path | None:
 
 
 def from_packages(cache: Path, tell) -> list[Picture]:
-    """Returns photos of wallpaper packages, examining one package after another until there are enough. ``tell(text)``
-    is called for each package.
+    """Returns photos from wallpaper packages, examining packages until there are enough. ``tell(text)`` is called for
+    each package.
     """
     if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Provides a book in the public domain, from a package of the distribution."""
+"""Provides a book in the public domain from a package of the distribution."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ _PACKAGE, _FILE = "dict-devil", "usr/share/dictd/devil.dict.dz"
 
 
 def devils_dictionary() -> bytes:
-    """The Devil's Dictionary, by Ambrose Bierce, of which the package says "A Public Domain Text, Copyright Expired".
+    """Returns The Devil's Dictionary, by Ambrose Bierce; the package states "A Public Domain Text, Copyright Expired".
 
-    Taken from where the package is installed; elsewhere the package is downloaded and unpacked, not installed, so that
-    no root is needed.
+    If the package is not installed, it is downloaded and unpacked without installing it, which does not need root.
 
     Raises:
-        RuntimeError: no apt, or it does not find the package.
+        RuntimeError: apt is not available, or does not find the package.
     """
     installed = Path("/", _FILE)
     if installed.exists():
         return gzip.decompress(installed.read_bytes())
-    print(f"downloading {_PACKAGE} (180 kB) with apt-get, to unpack its text")
+    print(f"downloading {_PACKAGE} (180 kB) with apt-get; it is unpacked, not installed")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # apt's own user writes to this folder
         try:
@@ -34,6 +33,6 @@ def devils_dictionary() -> bytes:
             detail = getattr(error, "stderr", b"") or b""
             raise RuntimeError(
                 f"cannot get {_PACKAGE} ({error}; {detail.decode(errors='replace').strip()}). "
-                f"Run `apt-get update`, install {_PACKAGE}, or give --text FILE"
+                f"Run `apt-get update`, install {_PACKAGE}, or pass --text FILE"
             ) from error
         return gzip.decompress((Path(folder) / _FILE).read_bytes())

@@ -2,10 +2,10 @@
 """Trains a small GPT on the bytes of a book, from a token file, with a checkpoint that resumes to the same losses.
 
     python examples/pretrain/pretrain.py --folder run                    # a minute on two cores; Ctrl-C or kill it
-    python examples/pretrain/pretrain.py --folder run                    # goes on where the last checkpoint was
+    python examples/pretrain/pretrain.py --folder run                    # resumes from the last checkpoint
 
-The book is Ambrose Bierce's "The Devil's Dictionary" (1911, in the public domain), out of Debian's package dict-devil;
-`--text FILE` takes another. FOLDER gets the tokens, the checkpoint and losses.jsonl, one line a step.
+The book is Ambrose Bierce's "The Devil's Dictionary" (1911, in the public domain) from Debian's package dict-devil;
+`--text FILE` reads another text. Writes the tokens, the checkpoint and losses.jsonl, with a line per step, to FOLDER.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Gpt(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tokens, self.places = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
+        self.tokens, self.positions = nn.Embedding(VOCABULARY, WIDTH), nn.Embedding(CONTEXT, WIDTH)
         self.blocks, self.norm = nn.Sequential(*(Block() for _ in range(LAYERS))), nn.LayerNorm(WIDTH)
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.normal_(parameter, std=0.02)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        hidden = self.blocks(self.tokens(x) + self.places(torch.arange(x.shape[1])))
+        hidden = self.blocks(self.tokens(x) + self.positions(torch.arange(x.shape[1])))
         return functional.linear(self.norm(hidden), self.tokens.weight)
 
 
@@ -104,8 +104,8 @@ def continued(model: Gpt, start: bytes, length: int) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=Path, default=Path("run"))
-    parser.add_argument("--text", type=Path, help="another text to train on")
-    parser.add_argument("--steps", type=int, default=300, help="of the whole training")
+    parser.add_argument("--text", type=Path, help="train on this text instead")
+    parser.add_argument("--steps", type=int, default=300, help="number of steps of the complete training")
     parser.add_argument("--checkpoint-steps", type=int, default=50)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -116,7 +116,7 @@ def main() -> int:
     torch.manual_seed(1)
     model = Gpt()
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.1, betas=(0.9, 0.95))
-    # samples may start at any window; an epoch contains every window once
+    # a sample can start at any position; an epoch contains each once
     loader = windows(options.folder / "train.bin", stride=1).loader(
         BATCH, shuffle=True, seed=1, drop_last=True, epochs=math.inf
     )
@@ -127,7 +127,7 @@ def main() -> int:
         optimizer.load_state_dict(saved["optimizer"])
         loader.load_state_dict(saved["loader"])
         first_step = saved["step"]
-        print(f"going on after step {first_step}")
+        print(f"resuming after step {first_step}")
 
     started = time.perf_counter()
     with loader, (options.folder / "losses.jsonl").open("a", buffering=1) as losses:
@@ -146,9 +146,7 @@ def main() -> int:
                 checkpoint.with_suffix(".part").replace(checkpoint)
                 rate = (step - first_step) * BATCH * CONTEXT / (time.perf_counter() - started)
                 print(f"step {step:4}: loss {loss.item():.3f}, {rate:,.0f} tokens/s", flush=True)
-    print(
-        f"held-out loss {held_out_loss(model, options.folder / 'held_out.bin'):.3f} (a fair die: {math.log(256):.3f})"
-    )
+    print(f"held-out loss {held_out_loss(model, options.folder / 'held_out.bin'):.3f} (by chance: {math.log(256):.3f})")
     print(continued(model, b"TRUTH, n.  ", 300))
     return 0
 

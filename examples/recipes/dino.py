@@ -9,7 +9,7 @@ import feedline
 
 
 def crop(size: int, low: float, high: float, blurred: float) -> feedline.Chain:
-    """Returns the operations of a crop with this range of areas, changed colours, and blur with this probability."""
+    """Returns the operations of a view: a crop of this range of areas, colour changes, blur with this probability."""
     return (
         feedline.chain()
         .random_resized_crop(size, scale=(low, high), interpolation="bicubic")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MoCo v2: a query and a key of each image, by the same chain."""
+"""MoCo v2: a query and a key of each image, with the same chain."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimCLR: two views of each image by the same chain."""
+"""SimCLR: two views of each image, with the same chain."""
 
 from __future__ import annotations
 

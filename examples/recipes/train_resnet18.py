@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a ResNet-18 by torchvision's recipe, with the stock loader and with Feedline, and compares what comes out.
+"""Trains a ResNet-18 by torchvision's recipe, with the stock loader and with Feedline, and compares the results.
 
     python examples/recipes/train_resnet18.py photos     # class folders, such as those of `feedline demo --keep photos`
     python examples/recipes/train_resnet18.py photos --seeds 8 --epochs 10 --side 32 --shorter 64 --json runs.json
 
-The recipe is a random resized crop, a flip, TrivialAugment, erasing, and MixUp or CutMix. Each seed starts both ways
-from the same weights; draws and order differ, as they do from seed to seed. Every fifth photo of a class is held out.
-`--shorter` makes the photos small once, for both ways alike, so that time goes into training. It prints the held-out
-accuracy and loss of every run, means with standard deviations over seeds, and the mean difference of the ways, seed by
-seed, with its 95 % interval. It needs torchvision, for the network and the stock way.
+The recipe is a random resized crop, a flip, TrivialAugment, erasing, and MixUp or CutMix. For each seed, both loaders
+start with the same weights; random draws and order differ, as between seeds. Every fifth photo of a class is held out.
+`--shorter` downscales the photos once for both loaders, so that loading takes little time. It prints the held-out
+accuracy and loss of every run, means with standard deviations over seeds, and the mean of the seeds' differences with
+its 95 % interval. It needs torchvision, for the network and for the stock loader's transforms.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from torchvision.transforms import v2
 import feedline
 
 MEAN, STD = feedline.IMAGENET_MEAN, feedline.IMAGENET_STD
-SCALE = (0.35, 1.0)  # of the area: with few epochs, accuracy is too low if crops are as small as a tenth
-HELD_OUT = 5  # one of this many photos is held out
+SCALE = (0.35, 1.0)  # minimum share of the area: with few epochs, accuracy is too low with crops of a tenth
+HELD_OUT = 5  # one in this many photos is held out
 # Student's t, 97.5 %, by seeds less one (Abramowitz and Stegun, table 26.10); beyond, the normal distribution's.
 T_975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131)
 
@@ -41,7 +41,7 @@ Batches = Callable[[], Iterable[Any]]
 
 
 def split(photos: Path, to: Path, shorter: int | None = None) -> tuple[Path, Path]:
-    """Returns two folders of links, or of photos whose shorter side is `shorter` pixels: for training, and held out."""
+    """Returns folders for training and held-out photos: links, or photos with a shorter side of `shorter` pixels."""
     for folder in sorted(path for path in photos.iterdir() if path.is_dir()):
         for number, photo in enumerate(sorted(folder.glob("*.jpg"))):
             link = to / ("train" if number % HELD_OUT else "held_out") / folder.name / photo.name
@@ -55,7 +55,7 @@ def split(photos: Path, to: Path, shorter: int | None = None) -> tuple[Path, Pat
 
 
 def stock(train: Path, held_out: Path, options: argparse.Namespace, seed: int) -> tuple[Batches, Batches]:
-    """Returns loaders of torch, for training and held-out photos, whose workers run torchvision's transforms."""
+    """Returns torch's loaders for training and held-out photos, with torchvision's transforms in the workers."""
     end = [torchvision.transforms.ToTensor(), torchvision.transforms.Normalize(MEAN, STD)]
     augmented = torchvision.transforms.Compose(
         [
@@ -133,7 +133,7 @@ def judged(network: nn.Module, batches: Batches) -> tuple[float, float]:
 
 
 def compared(runs: dict[str, list[tuple[float, float]]]) -> list[str]:
-    """Returns lines with means, standard deviations, and the difference between the two loaders, seed by seed."""
+    """Returns lines with means, standard deviations, and the mean of the seeds' differences between the loaders."""
     lines = []
     for which, name in enumerate(("accuracy", "loss")):
         values = {way: [run[which] for run in found] for way, found in runs.items()}
@@ -141,7 +141,7 @@ def compared(runs: dict[str, list[tuple[float, float]]]) -> list[str]:
             lines.append(f"{name:<9} {way:<9} {statistics.mean(found):.3f} ± {_spread(found):.3f}")
         (one, a), (_, b) = values.items()
         apart = [later - first for first, later in zip(a, b, strict=True)]
-        lines.append(f"{name:<9} of Feedline less that of {one}: {statistics.mean(apart):+.3f}{_interval(apart)}")
+        lines.append(f"{name:<9} of Feedline minus that of {one}: {statistics.mean(apart):+.3f}{_interval(apart)}")
     return lines
 
 
@@ -160,14 +160,16 @@ def _spread(values: list[float]) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="A ResNet-18 by torchvision's recipe, the stock way and Feedline's.")
+    parser = argparse.ArgumentParser(
+        description="Trains a ResNet-18 by torchvision's recipe with the stock loader and with Feedline."
+    )
     parser.add_argument("photos", type=Path, help="class folders of .jpg files")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=4)
-    parser.add_argument("--steps", type=int, help="in the place of epochs")
+    parser.add_argument("--steps", type=int, help="instead of epochs")
     parser.add_argument("--side", type=int, default=64, help="pixels")
-    parser.add_argument("--shorter", type=int, help="pixels of the photos' shorter side, made so first")
-    parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--shorter", type=int, help="first downscale the photos to a shorter side of this many pixels")
+    parser.add_argument("--json", type=Path, help="output file for the figures")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--num-workers", type=int, default=2)
     options = parser.parse_args()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills a rank of a torchrun run, goes on with fewer ranks, and proves that nothing was lost or seen twice.
+"""Kills a rank of a torchrun run, resumes with fewer ranks, and proves that no sample was lost or seen twice.
 
     python examples/torchrun_resume/prove.py            # about half a minute
 
-Four ranks train; at a random moment one of them gets SIGKILL, and torchrun ends the others. Two ranks go on from the
-checkpoint. Then a run that nobody disturbs is laid beside it: step by step the same samples, and at the end the same
-model, but for the order in which floats are summed.
+Four ranks train; at a random moment, one of them receives SIGKILL, and torchrun ends the others. Two ranks resume from
+the checkpoint. An uninterrupted run must have the same samples in each step and the same final model, except for the
+order in which floats are summed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def finish(run: subprocess.Popen[bytes], folder: Path) -> None:
 
 
 def lines(folder: Path, run: int, ranks: int) -> list[list[dict[str, Any]]]:
-    """Returns the lines that each rank of a run logged, without a line that was cut off by the kill."""
+    """Returns the lines that each rank of a run logged, without a line that the kill truncated."""
     texts = [(folder / f"samples.{run}.{rank}.jsonl").read_text() for rank in range(ranks)]
     return [[json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()] for text in texts]
 
@@ -56,7 +56,7 @@ def kill_a_rank(run: subprocess.Popen[bytes], folder: Path, epochs: int, moment:
     log, deadline = folder / f"samples.0.{rank}.jsonl", time.monotonic() + _PATIENCE_S
     while not log.exists() or log.read_bytes().count(b"\n") < step:
         if run.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"torchrun did not begin: {(folder / 'torchrun.log').read_text()[-6000:]}")
+            raise RuntimeError(f"torchrun did not start: {(folder / 'torchrun.log').read_text()[-6000:]}")
         time.sleep(0.001)
     os.kill(json.loads(log.read_text().splitlines()[0])["pid"], signal.SIGKILL)
     run.wait(_PATIENCE_S)
@@ -95,17 +95,17 @@ def disturbed(folder: Path, epochs: int, moment: random.Random) -> dict[Place, l
     finish(torchrun(folder, 2, epochs), folder)
     after = steps_of(lines(folder, 1, 2))
     again = before.keys() & after.keys()
-    print(f"2 ranks went on from the checkpoint: {len(after)} steps, {len(again)} of them begun before")
+    print(f"2 ranks resumed from the checkpoint: {len(after)} steps, {len(again)} of them repeated")
     for place in again:
         if not set(before[place]) <= set(after[place]):
-            raise AssertionError(f"epoch, position {place}: not the samples of the first time")
+            raise AssertionError(f"epoch, position {place}: the repeated step had other samples")
     return before | after
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--seed", type=int, help="of the rank and the moment; default: another one each time")
+    parser.add_argument("--seed", type=int, help="seed of the rank and the moment; default: random")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         killed, whole = Path(scratch, "killed"), Path(scratch, "whole")
@@ -115,17 +115,19 @@ def main() -> int:
         expected = undisturbed(options.epochs)
         if steps != expected:
             missing, extra = len(expected.keys() - steps.keys()), len(steps.keys() - expected.keys())
-            raise AssertionError(f"not the samples of the plan: {missing} steps missing, {extra} too many, or others")
+            raise AssertionError(
+                f"samples differ from the plan: {missing} steps missing, {extra} additional, or other samples"
+            )
         digest = hashlib.sha256(repr(sorted(steps.items())).encode()).hexdigest()[:16]
         print(
-            f"all {len(steps)} steps of {options.epochs} epochs have the plan's samples, each once an epoch ({digest})"
+            f"all {len(steps)} steps of {options.epochs} epochs have the plan's samples, each once per epoch ({digest})"
         )
         finish(torchrun(whole, 4, options.epochs), whole)
         models = [torch.load(folder / "model.pt")["weight"] for folder in (killed, whole)]
         apart = (models[0] - models[1]).abs().max().item()
-        print(f"the model's weights differ from those of four undisturbed ranks by at most {apart:.1e}")
+        print(f"the model's weights differ from those of an uninterrupted run by at most {apart:.1e}")
         if apart > 1e-5:
-            raise AssertionError("that is more than the order of sums makes")
+            raise AssertionError("this is more than the order of sums explains")
     return 0
 
 

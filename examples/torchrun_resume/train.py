@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trains on every sample exactly once an epoch over any number of ranks: `torchrun train.py FOLDER --epochs N`.
+"""Trains on every sample exactly once per epoch with any number of ranks: `torchrun train.py FOLDER --epochs N`.
 
-Resumes from FOLDER/checkpoint.pt if it exists, with as many ranks as torchrun starts now. The ranks share batches of
-GLOBAL_BATCH samples; every rank appends its samples to FOLDER/samples.<run>.<rank>.jsonl.
+Resumes from FOLDER/checkpoint.pt if it exists, with the current number of ranks. The ranks share batches of
+GLOBAL_BATCH samples; each rank appends its samples to FOLDER/samples.<run>.<rank>.jsonl.
 """
 
 from __future__ import annotations
@@ -34,18 +34,14 @@ def rows() -> feedline.Dataset:
 
 
 def share_optimizer(optimizer: torch.optim.Optimizer) -> None:
-    """Uses rank 0's momentum on all ranks: Join shares the model when it ends, and ranks without a last batch made no
-    step.
-    """
+    """Copies rank 0's momentum to all ranks: Join shares only the model, and some ranks made no last step."""
     state = [optimizer.state_dict()]
     dist.broadcast_object_list(state, src=0)  # rank 0 never has fewer batches than another rank
     optimizer.load_state_dict(state[0])
 
 
 def save(path: Path, model: DistributedDataParallel, optimizer: torch.optim.Optimizer, loader: Any, run: int) -> None:
-    """Writes the checkpoint completely or not at all, even if the process dies. `loader` is a state, which is the same
-    on all ranks, so rank 0 saves its own.
-    """
+    """Writes the checkpoint atomically. `loader` is rank 0's loader state, which is the same on all ranks."""
     states = {"model": model.module.state_dict(), "optimizer": optimizer.state_dict(), "loader": loader}
     torch.save({**states, "run": run}, path.with_suffix(".part"))
     path.with_suffix(".part").replace(path)
@@ -67,7 +63,7 @@ def train(folder: Path, epochs: int) -> None:
 
     with loader, (folder / f"samples.{run}.{rank}.jsonl").open("w", buffering=1) as log:
         while loader.epoch < epochs:
-            with Join([model]):  # a rank without another batch still takes part in averaging gradients
+            with Join([model]):  # a rank without a batch must still participate in averaging gradients
                 for batch in loader:
                     state, here = loader.state_dict(), loader.rows_per_rank
                     print(json.dumps({"state": state, "samples": loader.last_samples, "pid": os.getpid()}), file=log)
@@ -84,11 +80,11 @@ def train(folder: Path, epochs: int) -> None:
 
 
 def main() -> None:
-    """Ends with no thread of gloo left: one that still lets go of a tensor while Python exits aborts the process.
+    """Trains, and ends all gloo threads: a thread that frees a tensor while Python exits aborts the process.
 
-    destroy_process_group() ends them only if nobody else holds the group. The model does, until it is collected; and
-    torch.distributed.nn does for good, as its functions' default, if it is first imported while there is a group,
-    which DistributedDataParallel would do.
+    destroy_process_group() ends them only if nothing else references the group. The model does, until it is collected;
+    torch.distributed.nn does permanently, as a default argument, if it is first imported while a group exists, as by
+    DistributedDataParallel.
     """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of annotations_fuzz: a small set in each layout, with every kind of value and of damage."""
+"""Writes the seeds of annotations_fuzz: a small dataset in each layout, with all kinds of values and damage."""
 
 from __future__ import annotations
 

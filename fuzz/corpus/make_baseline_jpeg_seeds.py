@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the seeds of baseline_jpeg_fuzz in fuzz/corpus/baseline_jpeg: small JPEGs of every layout the decoders take."""
+"""Writes the seeds of baseline_jpeg_fuzz: small JPEGs in every layout that the decoders support."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAMPLINGS = {"444": 0, "422": 1, "420": 2}
 
 
 def picture(width: int, height: int, seed: int) -> Image.Image:
-    """Gradients, an edge and some grain."""
+    """Returns gradients, an edge and some noise."""
     y, x = np.mgrid[:height, :width]
     base = np.stack([x * 3 + y, x + y * 5, 255 - x * 2 - y], axis=-1) % 256
     base[(x - width // 2) ** 2 + (y - height // 3) ** 2 < width * 4] //= 2
@@ -22,7 +22,7 @@ def picture(width: int, height: int, seed: int) -> Image.Image:
 
 
 def main() -> None:
-    """Write every seed; the same bytes at every run with the same Pillow."""
+    """Writes all seeds, with the same bytes in every run with the same Pillow."""
     FOLDER.mkdir(exist_ok=True)
     for number, (name, subsampling) in enumerate(SAMPLINGS.items()):
         for quality in (15, 90, 100):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of arrow_fuzz and parquet_fuzz: small files with columns of several kinds, and cut ones."""
+"""Writes the seeds of arrow_fuzz and parquet_fuzz: small files with columns of several kinds, and truncated files."""
 
 from __future__ import annotations
 

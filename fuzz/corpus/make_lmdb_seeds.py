@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of lmdb_fuzz: small databases with small pages, of every layout that is known, and Datums."""
+"""Writes the seeds of lmdb_fuzz: small databases with small pages in every supported layout, and Datums."""
 
 from __future__ import annotations
 

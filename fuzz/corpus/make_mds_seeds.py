@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of mds_fuzz: indexes of both formats, a shard with every kind of value, lines and a table of their
-offsets, and compressed blocks."""
+"""Writes the seeds of mds_fuzz: indexes of both formats, a shard with every kind of value, lines with a table of their
+offsets, and compressed blocks.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ import numpy as np
 
 
 def one_sample() -> bytes:
-    """Of the columns that mds_fuzz has, in their order."""
+    """Returns a sample of mds_fuzz's columns, in their order."""
     pixels = struct.pack("<III", 1, 2, 3) + b"RGB" + bytes(6)
     image = b"\xff\xd8\xff\xe0"
     variable = [b"raw", b"text", b"{}", image, pixels, struct.pack("<II", 1, 4) + image]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of numpy_fuzz: arrays of every order; archives that store and deflate, with ZIP64 and without."""
+"""Writes the seeds of numpy_fuzz: arrays of every order; stored and deflated archives, with and without ZIP64."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of png_fuzz: small PNGs of every colour, depth and filter, interlaced and not, and their chunks."""
+"""Writes the seeds of png_fuzz: small PNGs of every colour type, depth and filter, interlaced or not, and chunks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tests" / "pyt
 from made_png import DEPTHS, GREY, PALETTE, RGB, Kind, chunk, palette, png
 
 NAMES = {0: "grey", 2: "rgb", 3: "palette", 4: "grey_alpha", 6: "rgba"}
-EXIF = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"  # turned a quarter
+EXIF = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"  # rotated by 90 degrees
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def main() -> int:
     whole = seeds["rgb_8"]
     seeds["cut"] = whole[:-30]
     seeds["without_end"] = whole[:-12]
-    seeds["text_behind"] = whole[:-12] + chunk(b"tEXt", b"a\0b") + whole[-12:]
+    seeds["text_after_data"] = whole[:-12] + chunk(b"tEXt", b"a\0b") + whole[-12:]
     for name, data in seeds.items():
         (folder / f"{name}.png").write_bytes(data)
     return 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of the fuzzers of remote storage and its cache. The same bytes at every run.
+"""Writes the seeds of the fuzzers of remote storage and its cache, with the same bytes in every run.
 
-The last 8 bytes of an entry are XXH3 of those before, which cache_entry_fuzz puts right in all that it makes of a seed.
+The last 8 bytes of an entry are the XXH3 of all others; cache_entry_fuzz corrects them after a mutation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ HEADS = {
     "range": b"HTTP/1.1 206 Partial Content\r\nContent-Length: 500\r\nContent-Range: bytes 0-499/1234\r\n"
     b'ETag: "a1b2"\r\nLast-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\nx-amz-request-id: R17\r\n\r\n',
     "whole": b'HTTP/2 200\r\ncontent-length: 1234\r\netag: W/"weak"\r\nx-amz-bucket-region: eu-west-1\r\n\r\n',
-    "behind_the_end": b"HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */1234\r\n\r\n",
+    "past_the_end": b"HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */1234\r\n\r\n",
     "later": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 503 Slow Down\r\nRetry-After: 120\r\n\r\n",
     "later_by_date": b"HTTP/1.1 429 Too Many\nRetry-After: Fri, 01 Jan 2027 00:00:00 GMT\nX-Request-Id: 7\n\n",
     "moved": b"HTTP/1.1 307 Moved\r\nLocation: https://elsewhere/x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
@@ -65,7 +65,7 @@ TRANSFERS = {
     "whole": transfer(2, 0, 0, answer(1, 6, 0, 0, 255, 255)),
     "chunked": transfer(2, 0, 0, answer(1, 7, 6, 0, 255, 255)),
     "changed": transfer(0, 0, 500, answer(0, 2, 0, 0, 9, 100), answer(0, 0, 4, 0, 255)),
-    "behind_the_end": transfer(4, 1020, 9, answer(2, 5, 0, 0)),
+    "past_the_end": transfer(4, 1020, 9, answer(2, 5, 0, 0)),
     "busy": transfer(4, 0, 9, answer(5, 7, 0, 0, 0, 9, 9), answer(0, 0, 0, 0, 9)),
 }
 PLANS = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes seeds for rows_fuzz: bytes from which it builds columns that open, one kind of column in each."""
+"""Writes the seeds of rows_fuzz: bytes from which it builds valid columns, with one kind of column per seed."""
 
 from __future__ import annotations
 

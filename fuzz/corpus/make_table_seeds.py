@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of table_fuzz: separated values with every kind of quoting, and lines of JSON."""
+"""Writes the seeds of table_fuzz: separated values with every kind of quoting, and JSON lines."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds in corpus/tar: the same bytes at every run. `python3 fuzz/corpus/make_tar_seeds.py`"""
+"""Writes the seeds of tar_fuzz and tar_index_fuzz, with the same bytes in every run."""
 
 import io
 import pathlib
@@ -42,11 +42,11 @@ def main() -> None:
     seeds["empty.tar"] = bytes(1024)
     for name, content in seeds.items():
         (folder / name).write_bytes(content)
-    beside = folder.parent / "beside_tar"
-    beside.mkdir(exist_ok=True)
-    (beside / "dali_1.1.idx").write_text("v1.1 2\njpg 512 3 cls 1536 1\njpg 2560 5 cls 3584 1\n")
-    (beside / "dali_1.2.idx").write_text("v1.2 2\njpg 512 3 a/1.jpg cls 1536 1 a/1.cls\njpg 2560 5 2.jpg\n")
-    (beside / "energon.idx").write_bytes(struct.pack("<3Q", 0, 2048, 4096))
+    indexes = folder.parent / "tar_index"
+    indexes.mkdir(exist_ok=True)
+    (indexes / "dali_1.1.idx").write_text("v1.1 2\njpg 512 3 cls 1536 1\njpg 2560 5 cls 3584 1\n")
+    (indexes / "dali_1.2.idx").write_text("v1.2 2\njpg 512 3 a/1.jpg cls 1536 1 a/1.cls\njpg 2560 5 2.jpg\n")
+    (indexes / "energon.idx").write_bytes(struct.pack("<3Q", 0, 2048, 4096))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of tfrecord_fuzz: small files with every kind of value, and what is wrong in every way."""
+"""Writes the seeds of tfrecord_fuzz: small files with every kind of value and of damage."""
 
 from __future__ import annotations
 

@@ -33,14 +33,14 @@ def test_all_cases_run_on_any_machine_and_the_stand_in_is_named(tmp_path: Path) 
     small = ["--made", "12", "--batch-size", "2", "--steps", "3", "--rounds", "1", "--side", "32", "--device", "cpu"]
     command = [sys.executable, SCRIPT, *small, "--gpu-rate", "1000", "--amp-rate", "2000", "--page", page]
     found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert found["is_stand_in"] and found["step"].startswith("stand-in without a GPU: a wait as of 1000 images/s")
+    assert found["is_stand_in"] and found["step"].startswith("simulated GPU: waits as for 1000 images/s")
     rates = [row["images_per_s"] for row in found["rows"]]
     assert len(rates) == 3 and min(rates) > 0
     assert all(0 < row["utilisation"] <= 1 for row in found["rows"])
     assert found["gain_of_loader"] == pytest.approx(rates[1] / rates[0])
     assert found["gain_of_mixed_precision"] == pytest.approx(rates[2] / rates[1])
     text = page.read_text()
-    assert text.count("<rect") == 3 and "stand-in without a GPU" in text and "mixed precision: " in text
+    assert text.count("<rect") == 3 and "simulated GPU" in text and "mixed precision: " in text
     assert max(rates) <= 2000  # no loader is faster than the step
 
 
@@ -81,7 +81,7 @@ def test_the_page_draws_bars_to_scale(example) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        ([], "give either a folder or --made N"),
+        ([], "pass either a folder or --made N"),
         (["nowhere"], "nowhere is not a folder"),
         (["--made", "100", "--steps", "0"], "must be positive"),
         (["--made", "10"], "--made must be at least --batch-size, 64"),

@@ -21,7 +21,7 @@ import bars
 import child
 import environments
 import launch
-import places
+import paths
 import report
 import rounds
 import tasks
@@ -190,7 +190,7 @@ def test_only_names_keep_feedline_next_to_them():
     (one,) = tasks.chosen(["uint8", "Grain threads"])
     assert [loader.name for loader in one.loaders] == ["Feedline", "Grain threads"]
     assert [task.name for task in tasks.chosen([])] == [task.name for task in tasks.TASKS]
-    with pytest.raises(ValueError, match=r"nothing is called turbo;.*turboloader"):
+    with pytest.raises(ValueError, match=r"unknown: turbo;.*turboloader"):
         tasks.chosen(["turbo"])
 
 
@@ -218,7 +218,7 @@ def test_a_table_goes_from_fast_to_slow_and_reports_what_is_otherwise():
 def test_the_skipped_are_listed_once_per_reason():
     text = report.skipped_list({("a", "x"): "not installed: no wheel", ("b", "x"): "not installed: no wheel"})
     assert text.splitlines()[2:] == ["- x (a, b): not installed: no wheel"]
-    assert report.skipped_list({}).splitlines()[2:] == ["- nobody"]
+    assert report.skipped_list({}).splitlines()[2:] == ["- none"]
 
 
 def test_an_environment_is_made_once_per_set_of_versions(tmp_path, monkeypatch):
@@ -333,13 +333,13 @@ def test_what_peers_made_of_other_photos_is_not_taken_for_these(tmp_path):
         (tmp_path / name / "a").mkdir(parents=True)
         (tmp_path / name / "a" / "0.jpg").write_bytes(b"12345")
     folders = [tmp_path / "photos", tmp_path / "large"]
-    marks = [places.mark(*folders)]
+    marks = [paths.fingerprint(*folders)]
     (folders[1] / "a" / "0.jpg").write_bytes(b"123456")
-    marks.append(places.mark(*folders))
+    marks.append(paths.fingerprint(*folders))
     (folders[0] / "a" / "1.jpg").write_bytes(b"12345")
-    marks.append(places.mark(*folders))
+    marks.append(paths.fingerprint(*folders))
     assert len(set(marks)) == 3
-    assert places.mark(*folders) == marks[-1]
+    assert paths.fingerprint(*folders) == marks[-1]
 
 
 def test_what_came_is_described():
@@ -408,7 +408,7 @@ def test_a_process_that_gives_no_figures_reports_why(launched, kind, reason):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_process_that_hangs_is_ended(launched):
-    with pytest.raises(launch.Skipped, match="took over 1 s and was ended"):
+    with pytest.raises(launch.Skipped, match="stopped after 1 s"):
         launched("hangs", timeout_s=1.0)
 
 

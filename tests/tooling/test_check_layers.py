@@ -122,7 +122,7 @@ def test_this_repository_is_in_order():
         pytest.param(
             "src/format/tar.cpp",
             "#include <leveldb/db.h>",
-            ":2: foreign: <leveldb/db.h> is new here",
+            ":2: foreign: <leveldb/db.h> has no folder",
             id="foreign_unknown",
         ),
         pytest.param(
@@ -337,7 +337,7 @@ def test_a_folder_of_more_than_30_units_is_found(tree, folder, ending):
         tree.write(
             f"{folder}/part{i}{ending}", f"{'//' if ending == '.h' else '#'} SPDX-License-Identifier: Apache-2.0\n"
         )
-    assert tree.check() == (1, [f"{folder}:1: units: has 31 units, more than 30: group them in rooms"])
+    assert tree.check() == (1, [f"{folder}:1: units: has 31 units, more than 30: group them in subfolders"])
     (tree.root / folder / f"part0{ending}").unlink()
     assert tree.check() == (0, [])
 
@@ -423,7 +423,7 @@ def test_a_file_is_asked_for_by_its_name_where_that_may_be(tree, call):
     tree.source("src/format/tar_test.cpp", f"auto found = {call};")
     assert tree.check() == (
         1,
-        [f"src/format/tar.cpp:3: call: {what}: names of files go through storage, or cache for files of ours"],
+        [f"src/format/tar.cpp:3: call: {what}: pass file names to storage, or to cache for Feedline's own files"],
     )
     tree.write("tools/layers.txt", TABLE + "calls src/format  # the door\n")
     assert tree.check() == (0, [])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Compiles for aarch64 with Debian's cross compiler, against the system in build/systems/aarch64 (tools/systems makes
-# it), and runs what it made under qemu-user.
+# Compiles for aarch64 with Debian's cross compiler against the system in build/systems/aarch64, which tools/systems creates,
+# and runs programs under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 get_filename_component(feedline_root ${CMAKE_CURRENT_LIST_DIR}/../.. ABSOLUTE)
@@ -13,7 +13,7 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind IN ITEMS LIBRARY INCLUDE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
 endforeach()
-set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)  # nanobind's is the building Python's
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)  # nanobind is in the Python that builds
 # pkg-config's own files, not this system's
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
 set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# feedline_layer(NAME DEPS folder... LIBS target... FIXTURES header...): src/NAME/*.cpp as the static library
-# feedline_NAME, and its *_test.cpp as the program feedline_NAME_tests; they parse FIXTURES once, where headers are
-# precompiled. What links it compiles as C++23, as the public headers are.
+# feedline_layer(NAME DEPS folder... LIBS target... FIXTURES header...): compiles src/NAME/*.cpp to the static library
+# feedline_NAME, and its *_test.cpp to the program feedline_NAME_tests with FIXTURES as precompiled headers. Targets that
+# link it are compiled as C++23, which the public headers require.
 function(feedline_layer name)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS;FIXTURES" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
@@ -37,7 +37,7 @@ function(feedline_layer name)
   set(options "")
   if(FEEDLINE_FUZZ AND ${name} IN_LIST FEEDLINE_FUZZED)
     set(options -fsanitize=fuzzer-no-link)
-    # but for vector kernels: an input decides hardly a branch of theirs
+    # not for vector kernels: few of their branches depend on the input
     file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*simd_*.cpp)
     if(kernels)
       set_source_files_properties(${kernels} PROPERTIES COMPILE_OPTIONS "${FEEDLINE_KERNEL_OPTIONS};-fno-sanitize=fuzzer-no-link"
@@ -60,7 +60,7 @@ function(feedline_layer name)
   endif()
 endfunction()
 
-# feedline_small_sources(RESULT source...): those in FEEDLINE_SMALL.
+# feedline_small_sources(RESULT source...): returns the sources in FEEDLINE_SMALL.
 function(feedline_small_sources result)
   set(found "")
   foreach(folder IN LISTS FEEDLINE_SMALL)
@@ -71,16 +71,16 @@ function(feedline_small_sources result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# feedline_unity(TARGET source...): up to FEEDLINE_UNITY of the library's sources are compiled as one.
+# feedline_unity(TARGET source...): compiles up to FEEDLINE_UNITY library sources as one.
 function(feedline_unity target)
   if(FEEDLINE_UNITY)
-    list(FILTER ARGN EXCLUDE REGEX "${FEEDLINE_ALONE}")
+    list(FILTER ARGN EXCLUDE REGEX "${FEEDLINE_NO_UNITY}")
     feedline_unity_groups(${target} ${FEEDLINE_UNITY} ${ARGN})
   endif()
 endfunction()
 
-# feedline_unity_groups(TARGET MOST source...): up to MOST are compiled as one, where no two define the same name: unity_groups.py.
-# Without a Python each is compiled by itself.
+# feedline_unity_groups(TARGET MOST source...): compiles up to MOST sources as one if their names do not conflict (unity_groups.py).
+# Without Python, each source is compiled separately.
 function(feedline_unity_groups target most)
   find_program(FEEDLINE_PYTHON3 python3)
   if(NOT FEEDLINE_PYTHON3 OR NOT ARGN)
@@ -97,7 +97,7 @@ function(feedline_unity_groups target most)
   endforeach()
 endfunction()
 
-# feedline_export(TARGET NAME): TARGET is installed, and is feedline::NAME to those who find it.
+# feedline_export(TARGET NAME): installs TARGET and exports it as feedline::NAME.
 function(feedline_export target name)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   if(FEEDLINE_INSTALL)
@@ -105,7 +105,7 @@ function(feedline_export target name)
   endif()
 endfunction()
 
-# feedline_tests(NAME FOLDER DEPS folder... LIBS target... FIXTURES header...): FOLDER/*_test.cpp as one GoogleTest
+# feedline_tests(NAME FOLDER DEPS folder... LIBS target... FIXTURES header...): compiles FOLDER/*_test.cpp to one GoogleTest
 # program.
 function(feedline_tests name folder)
   cmake_parse_arguments(ARG "" "" "DEPS;LIBS;FIXTURES" ${ARGN})
@@ -131,10 +131,10 @@ function(feedline_tests name folder)
   endif()
 endfunction()
 
-# feedline_test_unity(TARGET source...): up to FEEDLINE_TEST_UNITY tests are compiled as one.
+# feedline_test_unity(TARGET source...): compiles up to FEEDLINE_TEST_UNITY tests as one.
 function(feedline_test_unity target)
   if(FEEDLINE_TEST_UNITY)
-    list(FILTER ARGN EXCLUDE REGEX "${FEEDLINE_TESTS_ALONE}")
+    list(FILTER ARGN EXCLUDE REGEX "${FEEDLINE_TEST_NO_UNITY}")
     feedline_unity_groups(${target} ${FEEDLINE_TEST_UNITY} ${ARGN})
   endif()
 endfunction()

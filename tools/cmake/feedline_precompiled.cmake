@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# Those that most sources include. Each source names what it uses all the same: builds without this are the check.
+# The headers that most sources include. Each source must still include what it uses: builds without this check that.
 set(feedline_standard_headers
     <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstring> <filesystem> <functional> <map>
     <memory> <mutex> <optional> <set> <span> <string> <string_view> <thread> <utility> <vector>)
 
-# feedline_precompile(TARGET HEADER... OPTIONS option...): TARGET parses the standard headers, and HEADER..., once for all
-# targets that are compiled alike: the first with this kind, headers and options keeps them for the others. About 1 s a
-# source with g++ 12. TESTS: of HEADER... alone, which each of these sources includes, so that what it forgets to name is
-# missed as it is without this.
+# feedline_precompile(TARGET HEADER... OPTIONS option...): precompiles the standard headers and HEADER... for TARGET. Targets
+# with the same kind, headers and options share the result. Saves about 1 s per source with g++ 12. TESTS: precompiles only
+# HEADER..., which all of these sources include, so that a missing #include is still an error.
 function(feedline_precompile target)
   cmake_parse_arguments(ARG "" "" "OPTIONS" ${ARGN})
   if(NOT FEEDLINE_PRECOMPILED)
@@ -24,16 +23,16 @@ function(feedline_precompile target)
     return()
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -fpch-preprocess)  # or ccache does not see what is in them
+    target_compile_options(${target} PRIVATE -fpch-preprocess)  # for ccache, which otherwise does not hash their contents
   else()
-    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # or no two of them are the same to it
+    target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # otherwise no two are identical for ccache
   endif()
-  string(MAKE_C_IDENTIFIER "feedline_precompiled_${kind}_${ARG_UNPARSED_ARGUMENTS}_${ARG_OPTIONS}" keeper)
-  get_property(first GLOBAL PROPERTY ${keeper})
+  string(MAKE_C_IDENTIFIER "feedline_precompiled_${kind}_${ARG_UNPARSED_ARGUMENTS}_${ARG_OPTIONS}" owner)
+  get_property(first GLOBAL PROPERTY ${owner})
   if(first)
     target_precompile_headers(${target} REUSE_FROM ${first})
   else()
     target_precompile_headers(${target} PRIVATE ${headers})
-    set_property(GLOBAL PROPERTY ${keeper} ${target})
+    set_property(GLOBAL PROPERTY ${owner} ${target})
   endif()
 endfunction()

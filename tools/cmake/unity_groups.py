@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""unity_groups.py MOST SOURCE...: which sources can be compiled as one: a line `GROUP SOURCE` for each in a group.
+"""unity_groups.py MOST SOURCE...: groups sources that can be compiled as one; prints `GROUP SOURCE` for each of them.
 
 Sources have helpers in unnamed namespaces, and helpers of two files often have the same name. A group must compile
 like its single sources. Two sources are therefore in different groups if
 - both define the same name at the left margin,
-- one defines a type whose name the other contains, which may mean another type,
+- one defines a type with a name that the other contains, possibly for another type,
 - one defines a function that headers of the other declare, as a call would be ambiguous, or
 - only one registers image operations (FEEDLINE_OPERATION): its header defines templates that the other only declares.
 
@@ -26,13 +26,13 @@ _NO_NAMES = re.compile(
 )
 _TYPE = re.compile(r"(?:class|struct|enum class|enum|union)\s+(\w+)")
 _ALIAS = re.compile(r"using\s+(\w+)\s*=")
-# not a member of a class, whose name would come first
+# not a member of a class: that would begin with the class name
 _FIRST = re.compile(r"[^(={;]*?(?<!:)\b(\w+)\s*(?:\(|=|\{|;|\[)")
 _REGISTERS = re.compile(r"^FEEDLINE_[A-Z_]+\(", re.MULTILINE)
 _FUNCTION = re.compile(r"^(?![ \t#/})])[^(={;\n]*?(?<!:)\b(\w+)\s*\(", re.MULTILINE)
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _WORD = re.compile(r"\w+")
-_FURTHER = re.compile(r",\s*(k[A-Z]\w+)\s*(?:=|\{)")  # one of several constants in a line
+_FURTHER = re.compile(r",\s*(k[A-Z]\w+)\s*(?:=|\{)")  # a further constant on the same line
 
 
 @dataclass
@@ -79,7 +79,7 @@ def declared_by(header: Path) -> frozenset[str]:
 
 
 def headers_of(source: Path, text: str) -> list[Path]:
-    """Returns the headers that it includes by name, if they are below a folder that contains it."""
+    """Returns the headers included with quotes that exist relative to a parent folder of `source` or its `include`."""
     found = []
     for name in _INCLUDE.findall(text):
         for folder in source.parents:

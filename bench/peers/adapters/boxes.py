@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's draw of a crop, for peers without their own. Uses only the standard library."""
+"""torchvision's random crop box, for peers without one. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def crop_box(width: int, height: int, draw: Any = random) -> tuple[int, int, int
         if 0 < w <= width and 0 < h <= height:
             left, top = draw.uniform(0, width - w + 1), draw.uniform(0, height - h + 1)
             return min(int(left), width - w), min(int(top), height - h), w, h
-    side = min(width, height)  # only reached for photos that are far from square
+    side = min(width, height)  # only for photos with an extreme aspect ratio
     return (width - side) // 2, (height - side) // 2, side, side

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""datago: crops the central square and resizes it, in its own threads; it has no random crop. It returns Pillow images
-one by one, which are combined into a batch here.
+"""datago: crops the central square and resizes it in its own threads; it has no random crop. It returns single Pillow
+images, from which this adapter makes batches.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ _ORDERS: dict[str, bool | str] = {"stored": False, "shards": "shards", "node-cac
 def _decoded(dataset: Any, work: Work) -> Any:
     if work.variant == "fast":
         takes = inspect.signature(feedline.Dataset.decode).parameters
-        refuse("fidelity" not in takes, 'this build of Feedline has no decode(fidelity="fast")')
+        refuse("fidelity" not in takes, 'this version of Feedline has no decode(fidelity="fast")')
         return dataset.decode(fidelity="fast")
     if work.variant in ("cached", "cached-256"):
-        refuse(not hasattr(feedline.Dataset, "cache"), "this build of Feedline has no Dataset.cache")
+        refuse(not hasattr(feedline.Dataset, "cache"), "this version of Feedline has no Dataset.cache")
         return (dataset.resize(SHORTER) if work.variant == "cached-256" else dataset.decode()).cache("memory")
     return dataset
 

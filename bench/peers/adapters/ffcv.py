@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FFCV with its own files. Variants: jpg (photos as they are), raw (decoded pixels). It reduces by area, decodes whole
-photos, and compiles its pipeline when the first epoch begins.
+"""FFCV with its own files. Variants: jpg (encoded photos), raw (decoded pixels). It decodes whole photos, downscales by
+area, and compiles its pipeline when the first epoch begins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from PIL import Image
 from work import MEAN, SHORTER, SIZE, STD, Work
 
 DISTRIBUTIONS = ("ffcv", "torch", "numba", "numpy", "opencv-python")
-_QUALITY = 96  # quality of the photos that it encodes again: they have about their original size
+_QUALITY = 96  # quality of re-encoded photos, with which they have about their original size
 
 
 class _Folder:

@@ -31,7 +31,7 @@ class _Photos(litdata.StreamingDataset):  # type: ignore[misc]
 
 def make(work: Work) -> Any:
     torch.set_num_threads(1)
-    # its client needs these options for plain HTTP, whatever the environment contains
+    # its client requires these options for plain HTTP, regardless of the environment
     if work.source.startswith("s3:"):
         downloader._OBSTORE_CLIENT_OPTIONS["allow_http"] = True
     cache = work.made_file("litdata-cache")

@@ -12,7 +12,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "remote" / "readers"))
 
-import streaming_alone  # noqa: F401
+import torchvision_stub  # noqa: F401
 
 import streaming  # isort: skip
 import torch

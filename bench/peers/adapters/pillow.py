@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torchvision's transforms on Pillow, for peers that leave images to the user's Python code. The draws, pixels and
-arithmetic are those of torchvision's v1 classes, which are not used because no wheel fits a torch without CUDA.
+"""torchvision's transforms on Pillow, for peers that transform images in the user's Python code. Random numbers, pixels
+and arithmetic are the same as in torchvision's v1 classes, for which no wheel works with a torch without CUDA.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def picture(image: Any, work: Work, draw: Any = random) -> Any:
 
 
 def tensor(image: Any, work: Work) -> Any:
-    """Returns a torch tensor in CHW: normalised float32, or uint8 without changes."""
+    """Returns a torch tensor in CHW: normalised float32, or unchanged uint8."""
     import torch
 
     pixels = torch.from_numpy(np.array(image)).permute(2, 0, 1)

@@ -17,7 +17,7 @@ import feedline
 DISTRIBUTIONS = ("feedline", "torch", "numpy")
 ROWS, COLUMNS = 200_000, 16
 WINDOW, COUNT = 1024, 50_000_000
-_WORKERS = 2  # workers of the stock loader over tokens; over rows, it is fastest without workers
+_WORKERS = 2  # workers of the stock loader for tokens; for rows, it is fastest without workers
 
 
 def _tokens(work: Work) -> str:
@@ -48,12 +48,12 @@ class Windows(Dataset[Any]):
 
 
 def _windows_by_hand(work: Work) -> Any:
-    data, places = Windows(_tokens(work)), np.arange(WINDOW + 1)
+    data, offsets = Windows(_tokens(work)), np.arange(WINDOW + 1)
 
     def epoch() -> Iterator[Any]:
         starts = np.random.default_rng(0).permutation(len(data)) * WINDOW
         for first in range(0, len(starts) - work.batch + 1, work.batch):
-            windows = data.tokens[starts[first : first + work.batch, None] + places].astype(np.int64)
+            windows = data.tokens[starts[first : first + work.batch, None] + offsets].astype(np.int64)
             yield windows[:, :-1]
 
     return epoch

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tf.data. Variants: fused (decodes only the crop), full. Its resize has no antialiasing. Autotuning is off, because
-with autotuning, leaving an iterator waits for a sleeping thread.
+closing an iterator would then wait for a sleeping thread.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """TurboLoader. Variants: tar, tar-antialias (regions from one tar), raw-256 (squashed to 256 x 256 once, then crops).
-The size of its thread pool is the number of CPUs and cannot be set: on two CPUs, it has two threads like all other
-loaders.
+Its thread pool has one thread per CPU, which cannot be changed: on two CPUs, two threads, like all other loaders.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def prepare(work: Work) -> None:
 
 
 def make(work: Work) -> Any:
-    refuse(not work.floating, "gives float32 and float16 alone")
+    refuse(not work.floating, "returns only float32 and float16")
     loader = turboloader.DataLoader(
         str(_raw(work) if work.variant == "raw-256" else _tar(work)),
         batch_size=work.batch,

@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-import streaming_alone  # noqa: F401
+import torchvision_stub  # noqa: F401
 from samples import samples
 from streaming import MDSWriter
 

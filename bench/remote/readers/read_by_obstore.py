@@ -7,17 +7,17 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import obstore
-from asked import Asked, Spent, asked, bucket_and_key
 from obstore.store import HTTPStore, S3Store
+from read_list import Read, Stopwatch, bucket_and_key, requested_reads
 
-at_once, reads = asked()
+at_once, reads = requested_reads()
 
 
 def stores() -> Any:
     """Returns the store and path for a URL."""
     by_name: dict[str, Any] = {}
     options: dict[str, Any] = {"allow_http": True}
-    # it cannot be given a certificate authority, so certificates are not checked; this only affects handshakes
+    # a certificate authority cannot be set, so certificates are not checked; this affects only handshakes
     if "SSL_CERT_FILE" in os.environ:
         options["allow_invalid_certificates"] = True
 
@@ -45,17 +45,17 @@ def stores() -> Any:
 async def run() -> None:
     store_of, room = stores(), asyncio.Semaphore(at_once)
 
-    async def read(what: Asked) -> int:
+    async def read(what: Read) -> int:
         store, path = store_of(what[0])
         async with room:
             if what[1] >= 0:
                 return len(await obstore.get_range_async(store, path, start=what[1], end=what[2] + 1))
             return len(await (await obstore.get_async(store, path)).bytes_async())
 
-    spent = Spent()
+    stopwatch = Stopwatch()
     got = sum(await asyncio.gather(*map(read, reads)))
-    spent.tell(got, len(reads))
+    stopwatch.report(got, len(reads))
 
 
 asyncio.run(run())
-os._exit(0)  # its threads may abort the process while the interpreter exits, after all figures have been printed
+os._exit(0)  # its threads may abort the process when the interpreter exits

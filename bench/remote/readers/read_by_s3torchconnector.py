@@ -3,11 +3,11 @@
 
 import os
 
-from asked import Asked, asked, bucket_and_key, by_threads
+from read_list import Read, bucket_and_key, by_threads, requested_reads
 from s3torchconnector import S3ClientConfig, S3ReaderConstructor
 from s3torchconnector._s3client import S3Client
 
-at_once, reads = asked()
+at_once, reads = requested_reads()
 s3 = S3Client(
     region="us-east-1",
     endpoint=os.environ["AWS_ENDPOINT_URL"],
@@ -16,7 +16,7 @@ s3 = S3Client(
 ranges = S3ReaderConstructor.range_based(buffer_size=0)
 
 
-def read(what: Asked) -> int:
+def read(what: Read) -> int:
     bucket, key = bucket_and_key(what[0])
     if what[1] < 0:
         return len(s3.get_object(bucket, key).read())

@@ -46,7 +46,7 @@ def write(source: str, kind: str, *, output: str | None = None, split: str = "tr
         DataError: a shard is damaged.
         StorageError: a shard cannot be read, or a file cannot be written.
     """
-    if kind in _BESIDE:
+    if kind in _PER_SHARD:
         return _write_next_to(source, kind, output)
     stored = _engine.StoredSource(source).shards()
     names = [os.fsdecode(name) for name in stored.names]
@@ -112,7 +112,7 @@ def _write_next_to(source: str, kind: str, output: str | None) -> Written:
         raise ConfigError(f"{_WHERE}: {kind} writes indexes only next to local shards")
     files, samples = [], 0
     for name in map(os.fsdecode, stored.names):
-        file, make = _BESIDE[kind]
+        file, make = _PER_SHARD[kind]
         content, count = _made(name, make)
         if not count:
             raise ConfigError(f"{_WHERE}: {name} has no samples")
@@ -198,12 +198,12 @@ def _without_extension(shard: str) -> str:
     return os.path.join(folder, name if dot < 0 else name[:dot])
 
 
-_BESIDE: dict[str, tuple[Callable[[str], str], Callable[[str], tuple[bytes, int]]]] = {
+_PER_SHARD: dict[str, tuple[Callable[[str], str], Callable[[str], tuple[bytes, int]]]] = {
     "dali": (lambda shard: _without_extension(shard) + ".idx", _dali),
     "energon": (lambda shard: os.path.splitext(shard)[0] + ".tar.idx", _energon),
     "tfindex": (lambda shard: os.path.splitext(shard)[0] + ".tfindex", _tfindex),
 }
-KINDS = (*_BESIDE, *_LISTS)
+KINDS = (*_PER_SHARD, *_LISTS)
 
 
 def _write_file(file: str, content: bytes) -> None:

@@ -12,7 +12,7 @@ from feedline.profiler.intervals import GAIN, Shown, finite, gain_over_fewer, is
 # comparisons of copies to a device; and the cost of page-locking by itself
 LOCKED, ASKED, OWN = "pin_memory=True", "non_blocking=True", "page-locking"
 _TELLING = 0.5  # of a trial's rate: with a wider interval on either side, the rate is too uncertain
-_BESIDE = {
+_COMPARISONS = {
     Shown.BETTER: "",
     Shown.NOT_BETTER: "no more than with fewer",
     Shown.UNDECIDED: "no gain shown",
@@ -30,7 +30,7 @@ class Rung:
     high: float
     batches: int
     kept: bool = False  # gains over the trials with fewer workers
-    beside: str = ""  # conclusion from the trials with fewer workers, as text
+    comparison: str = ""  # with the trials with fewer workers, as text
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,8 @@ def keep(rungs: Sequence[Rung]) -> list[Rung]:
     found = _gain_over_fewer(rungs)
     ordered = sorted(rungs, key=lambda rung: rung.workers)
     return [
-        replace(rung, kept=found[rung.workers] is Shown.BETTER, beside=_BESIDE[found[rung.workers]]) for rung in ordered
+        replace(rung, kept=found[rung.workers] is Shown.BETTER, comparison=_COMPARISONS[found[rung.workers]])
+        for rung in ordered
     ]
 
 

@@ -22,19 +22,19 @@ class Merged:
     Attributes:
         events: number of events from the trace.
         spans: number of Feedline's spans.
-        beside: number of spans within the time range of the trace.
+        in_range: number of spans within the time range of the trace.
         damage: errors in the trace; the merged file is complete nevertheless.
     """
 
     events: int
     spans: int
-    beside: int
+    in_range: int
     damage: list[str]
 
     @property
     def is_of_another_run(self) -> bool:
         """Whether there are spans, but none within the time range of the trace."""
-        return self.spans > 0 and self.beside == 0
+        return self.spans > 0 and self.in_range == 0
 
 
 def merge(
@@ -78,7 +78,7 @@ def _write(write: Callable[[str], Any], reader: Reader, spans: Sequence[str | os
             first = min(first, start)
             last = max(last, start + (duration if isinstance(duration, (int, float)) else 0))
     base = _base_ns(reader.header)
-    count = beside = 0
+    count = in_range = 0
     for path in spans:
         # The base must be known before the first event is shifted; Recording.write puts it before the events.
         source = Reader(path)
@@ -88,14 +88,14 @@ def _write(write: Callable[[str], Any], reader: Reader, spans: Sequence[str | os
                 start += (_base_ns(source.header) - base) / 1000
                 event["ts"] = round(start, 3)
                 count += 1
-                beside += first <= start <= last
+                in_range += first <= start <= last
             write(separator + json.dumps(event))
             separator = ",\n"
     write("\n]")
     for key, value in reader.header.items():
         write(f",\n{json.dumps(key)}: {json.dumps(value)}")
     write("}\n")
-    return Merged(events, count, beside, reader.damage)
+    return Merged(events, count, in_range, reader.damage)
 
 
 def _base_ns(header: dict[str, Any]) -> int:

@@ -53,11 +53,11 @@ def check(text, diagnosis, case, rungs):
             # otherwise, the statement comes from the model, and no rung may contradict it
             measured = "would help; measured" in text
             assert found is Shown.BETTER if measured else found is not Shown.NOT_BETTER, text
-            assert workers < case.workers or "no more than with fewer" not in rungs[workers].beside, text
+            assert workers < case.workers or "no more than with fewer" not in rungs[workers].comparison, text
     for workers in map(int, re.findall(r"-> num_workers=(\d+)", text)):
         rung = rungs.get(workers)
         if rung is not None and workers > case.workers:
-            assert "no more than with fewer" not in rung.beside, text
+            assert "no more than with fewer" not in rung.comparison, text
         if rung is not None and present is not None and math.isfinite(present.high) and math.isfinite(rung.high):
             if workers > case.workers:
                 assert shown(figure(rung), figure(present)) is not Shown.NOT_BETTER, text

@@ -59,7 +59,7 @@ def test_pretraining_continues_to_the_same_losses_after_a_kill(tmp_path: Path, e
     before = len(steps(killed))
     assert 8 <= before < 30
     printed = finished(pretrain(killed, environment))
-    assert re.search(r"going on after step (6|12|18|24)\b", printed) and "held-out loss" in printed
+    assert re.search(r"resuming after step (6|12|18|24)\b", printed) and "held-out loss" in printed
     finished(pretrain(whole, environment))
     expected = steps(whole)
     assert [line["step"] for line in expected] == list(range(1, 31))
@@ -73,7 +73,7 @@ def test_the_torchrun_example_proves_its_claims(environment: dict[str, str]) -> 
     command = [sys.executable, str(EXAMPLES / "torchrun_resume/prove.py"), "--epochs", "3", "--seed", "2"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "killed" in run.stdout and "2 ranks went on" in run.stdout
+    assert "killed" in run.stdout and "2 ranks resumed" in run.stdout
     assert "all 252 steps of 3 epochs have the plan's samples" in run.stdout
 
 

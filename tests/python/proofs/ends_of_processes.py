@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that exit while Feedline is working, for test_ends.py.
 
-Each ends by itself after a random moment, beside native threads that fill batches, or Python's threads inside the
-engine. The engine promises that none ends by a signal that nobody sent, hangs, or says that it was terminated.
-Python's threads inside torch are left out: with those, a process aborts up to Python 3.13 without Feedline, too.
+Each exits after a random time, while native threads fill batches or Python threads call the engine. The engine
+guarantees that none hangs, ends with a signal that was not sent, or prints that it was terminated. Python threads in
+torch are omitted: with them, a process aborts up to Python 3.13 also without Feedline.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def for_ever(call):
         while True:
             try:
                 call()
-            except (feedline.Error, StopIteration):  # closed at exit, while the thread goes on
+            except (feedline.Error, StopIteration):  # closed at exit, while the thread continues
                 pass
     return run
 
-def beside(*calls):
+def run_in_threads(*calls):
     for call in calls:
         threading.Thread(target=for_ever(call), daemon=True).start()
 
@@ -56,49 +56,49 @@ thread = threading.Thread(target=use); thread.start(); thread.join()
 """,
     "threads in next()": """
 kept = a_loader()
-beside(*[lambda: list(kept)] * 3)
+run_in_threads(*[lambda: list(kept)] * 3)
 """,
     "threads in every other call": """
 kept = a_loader(); iterator = iter(kept); next(iterator)
-beside(kept.stats, kept.state_dict, kept.explain, lambda: kept.errors, lambda: next(iterator))
+run_in_threads(kept.stats, kept.state_dict, kept.explain, lambda: kept.errors, lambda: next(iterator))
 """,
     "threads that make, use and drop loaders of arrays": """
 def use():
     own = feedline.arrays(x=numpy.arange(4000).reshape(1000, 4))
     loader = a_loader(own)
     next(iter(loader))
-beside(*[use] * 3)
+run_in_threads(*[use] * 3)
 """,
     "threads that close loaders": """
 def use():
     with a_loader(rows) as loader:
         next(iter(loader))
-beside(*[use] * 3)
+run_in_threads(*[use] * 3)
 """,
-    "threads in single samples": "beside(lambda: photos[0], lambda: rows[0], lambda: photos.explain())",
+    "threads in single samples": "run_in_threads(lambda: photos[0], lambda: rows[0], lambda: photos.explain())",
     "threads that raise errors": """
 def fail():
     feedline.open(sys.argv[1] + "/nothing there")
-beside(*[fail] * 3)
+run_in_threads(*[fail] * 3)
 """,
     "a mapped function in the middle": """
 def slow(x):
     time.sleep(0.001)
     return x
 kept = iter(feedline.arrays(x=numpy.arange(4000).reshape(1000, 4)).loader(4, output="numpy", epochs=9)); next(kept)
-beside(lambda: list(map(slow, [next(kept)])))
+run_in_threads(lambda: list(map(slow, [next(kept)])))
 """,
     "a cache in memory": """
 kept = iter(a_loader(feedline.open(sys.argv[1]).resize((32, 32)).cache("memory"))); next(kept)
 """,
     "a port of metrics": """
 kept = a_loader(); kept.metrics(); iterator = iter(kept)
-beside(lambda: next(iterator))
+run_in_threads(lambda: next(iterator))
 """,
     "two interleaved loaders": "kept = [iter(a_loader()), iter(a_loader(rows))]; [next(one) for one in kept]",
 }
 
-# Likewise for programs that import torch, which takes longer than everything else here
+# The same for programs that import torch, which takes longer than everything else here
 TORCH_STATES = {
     "the drop-in over worker processes": """
 class Squares:
@@ -147,9 +147,9 @@ def complaint(state: str, end: str, folder: Path, seed: int, environment: dict[s
         run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S)
     except subprocess.TimeoutExpired as late:
         return f"{state}, {end}, seed {seed}: hangs: {late.stderr!r}"
-    # a thread may print an error if the interpreter disappears: this comes from Python
-    as_told = run.returncode == status and (status != 1 or "the end that was asked for" in run.stderr)
-    if as_told and not any(word in run.stderr for word in ABORTS):
+    # a thread may print Python's error about the interpreter's exit
+    is_expected = run.returncode == status and (status != 1 or "the end that was asked for" in run.stderr)
+    if is_expected and not any(word in run.stderr for word in ABORTS):
         return None
     return f"{state}, {end}, seed {seed}: status {run.returncode} for {status}\n{run.stderr[-3000:]}"
 

@@ -232,7 +232,7 @@ def test_merging_moves_spans_to_the_traces_time(tmp_path: Path) -> None:
         path.write_text(json.dumps({"schemaVersion": 1, **header, "traceEvents": [event]}))
         stages = spans_file(tmp_path / "stages.json", [start_ns + 5000])
         done = merging.merge(path, [stages], tmp_path / "merged.json.gz")
-        assert (done.events, done.spans, done.beside, done.damage) == (1, 1, 1, [])
+        assert (done.events, done.spans, done.in_range, done.damage) == (1, 1, 1, [])
         found = events_of(tmp_path / "merged.json.gz")
         assert found[0] == event
         moved = next(e for e in found if e.get("cat") == "feedline")
@@ -246,7 +246,7 @@ def test_merging_makes_a_damaged_trace_whole_and_never_writes_over_its_inputs(tm
     path.write_text(json.dumps({"traceEvents": [event] * 3})[:-30])
     stages = spans_file(tmp_path / "stages.json", [10**15])
     done = merging.merge(path, [stages], tmp_path / "merged.json")
-    assert (done.events, done.beside) == (2, 0)
+    assert (done.events, done.in_range) == (2, 0)
     assert done.damage
     made = reader.Reader(tmp_path / "merged.json")
     assert len(list(made.events())) == 4  # with the thread's name
@@ -274,7 +274,7 @@ def test_the_command_merges(train_loader: Any, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
     assert done.returncode in (0, 1), done.stderr
     result = json.loads(done.stdout)
-    assert result["merged"]["beside"] > 0
+    assert result["merged"]["in_range"] > 0
     assert named(merged, "decode")
 
 

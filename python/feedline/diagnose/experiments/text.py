@@ -38,7 +38,7 @@ def _ladder(tried: Experiments, predicted: Mapping[int, float | None]) -> list[s
     intervals = [interval_text(rung.low, rung.high) for rung in tried.rungs]
     width = max(map(len, intervals))
     for rung, interval in zip(tried.rungs, intervals, strict=True):
-        conclusion = f"   {rung.beside}" if rung.beside else ""
+        conclusion = f"   {rung.comparison}" if rung.comparison else ""
         model = predicted.get(rung.workers)
         found.append(
             f"    {rung.workers:>3}  {rung.batches_per_s:8.1f}  {interval:<{width}}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folders of photos, shards and programs, and of files that peers make from the photos."""
+"""The folders of photos, shards, programs, and the peers' files made from the photos."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ def few_photos(photos: Path, out: Path, count: int) -> Path:
     return out
 
 
-def mark(*folders: Path) -> str:
-    """Returns a digest of the files' names and sizes, so that files that peers made from other photos are not
-    reused.
-    """
+def fingerprint(*folders: Path) -> str:
+    """Returns a digest of the files' names and sizes, so that peers' files from other photos are not reused."""
     digest = hashlib.sha256()
     for folder in folders:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -37,9 +35,9 @@ def mark(*folders: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
-    """The photos by their names in tasks, the shards of the first ones as a brace list, environments (with files that
-    peers make from the photos in `made`), compiled programs, and the folder for saved images.
+class Paths:
+    """Photos by their names in tasks, shards of "photos" as a brace list, the peers' environments and files (`made`),
+    compiled programs, and the folder for saved images.
     """
 
     photos: dict[str, Path]
@@ -50,17 +48,17 @@ class Place:
     sheets: Path | None
 
     @staticmethod
-    def of(data: Path, environments: Path, programs: Path, sheets: Path | None) -> Place:
+    def of(data: Path, environments: Path, programs: Path, sheets: Path | None) -> Paths:
         """Requires: `data` has bench_photos, bench_shards and bench_large."""
         photos = {"photos": data / "bench_photos", "large": data / "bench_large"}
-        made = environments / "made" / mark(*photos.values())
+        made = environments / "made" / fingerprint(*photos.values())
         made.mkdir(parents=True, exist_ok=True)
         if sheets:
             sheets.mkdir(parents=True, exist_ok=True)
         photos["few"] = few_photos(photos["photos"], made / "few", _FEW)
         shards = sorted((data / "bench_shards").glob("*.tar"))
         tars = str(shards[0].parent / f"{{{shards[0].stem}..{shards[-1].stem}}}.tar")
-        return Place(photos, tars, environments, made, programs, sheets)
+        return Paths(photos, tars, environments, made, programs, sheets)
 
     def warm(self) -> None:
         """Reads every file once, so that no round includes disk reads."""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Any bytes as what lies beside a shard: the indexes of DALI and Energon, and the parts of it that an opening has kept.
-// No crash, no read outside; what is taken lies inside of the shard, and samples lie one behind the other.
+// Any bytes as files next to a tar shard: DALI's and Energon's indexes, and stored parts of the shard. No crash, no
+// read out of bounds. Accepted members are inside the shard, and samples are in ascending order.
 
 #include <algorithm>
 #include <cstddef>
@@ -50,7 +50,7 @@ std::optional<format::ShardParts> parsed(std::span<const std::byte> file) {
 void check_parts(std::span<const std::byte> bytes) {
   if (const auto parts = parsed(bytes))
     for (std::uint64_t i = 0; i < parts->size(); ++i) FEEDLINE_CHECK(!parts->part(i).bytes.empty());
-  // two parts of these bytes, as they are kept
+  // two parts of these bytes, as they are stored
   const std::size_t half = bytes.size() / 2;
   if (half == 0) return;
   const format::ShardParts::Part own[] = {{half, bytes.first(half)}, {3 * half, bytes.subspan(half)}};

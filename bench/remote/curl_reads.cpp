@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the machine's libcurl takes for reads, with nothing around it: the limit that the client is held to. One thread
-// over the multi interface, connections and handles kept, bodies copied into a buffer for each read under way. No code
-// of Feedline in it but the list of reads (reads.h).
+// Measures reads with only the machine's libcurl: the limit for Feedline's client. One thread uses the multi interface,
+// reuses connections and handles, and copies bodies to one buffer per concurrent read. Contains no code of Feedline
+// except the list of reads (reads.h).
 //
-//   curl_alone AT_ONCE [BUFFER_BYTES] < READS; CURL_AWS=KEY:SECRET has curl sign for S3
+//   curl_reads AT_ONCE [BUFFER_BYTES] < READS; with CURL_AWS=KEY:SECRET, curl signs requests for S3
 
 #include <curl/curl.h>
 
@@ -17,7 +17,7 @@
 namespace {
 
 using feedline::bench::RemoteRead;
-constexpr long kBufferBytes = 256 * 1024;  // curl's own 16 KB take more calls
+constexpr long kBufferBytes = 256 * 1024;  // curl's default of 16 KB needs more calls
 constexpr std::size_t kRoom = 8 << 20;
 
 struct Location {
@@ -74,7 +74,7 @@ int main(int count, char** arguments) {
   }
   std::size_t next = 0, under_way = 0;
   std::uint64_t bytes = 0;
-  const feedline::bench::Spent spent;
+  const feedline::bench::Stopwatch stopwatch;
   for (; next < locations.size(); ++next, ++under_way) begin(multi, locations[next], reads[next], buffer_bytes);
   while (under_way > 0) {
     int running = 0, left = 0;
@@ -83,7 +83,7 @@ int main(int count, char** arguments) {
       Location* location = nullptr;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &location);
       if (message->data.result != CURLE_OK) {
-        std::fprintf(stderr, "curl_alone: %s\n", curl_easy_strerror(message->data.result));
+        std::fprintf(stderr, "curl_reads: %s\n", curl_easy_strerror(message->data.result));
         return 1;
       }
       curl_multi_remove_handle(multi, location->handle);
@@ -96,7 +96,7 @@ int main(int count, char** arguments) {
     }
     if (under_way > 0) curl_multi_poll(multi, nullptr, 0, 1000, nullptr);
   }
-  spent.print(bytes, reads.size());
+  stopwatch.print(bytes, reads.size());
   for (const Location& location : locations) curl_easy_cleanup(location.handle);
   curl_multi_cleanup(multi);
   return 0;

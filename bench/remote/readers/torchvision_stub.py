@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MosaicML Streaming imports torchvision for datasets that are not used here. torchvision's wheel cannot be loaded with
-a torch without CUDA. Importing this module first provides placeholders for torchvision's names.
+"""Provides placeholders for the torchvision names that MosaicML Streaming imports; import this module first. They are
+used only by datasets that are not used here, and torchvision's wheel cannot be loaded with a torch without CUDA.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses the reads that a reader must do, and prints its figures: the Python version of reads.h. Uses only the standard
-library.
-"""
+"""Parses the list of reads and prints the figures of a reader, like reads.h. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -13,10 +11,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
-Asked = tuple[str, int, int]  # a URL, and the first and last byte of a range; -1 for the whole object
+Read = tuple[str, int, int]  # a URL, and the first and last byte of a range; -1 for the whole object
 
 
-def asked() -> tuple[int, list[Asked]]:
+def requested_reads() -> tuple[int, list[Read]]:
     """Returns the number of concurrent reads, from the command line, and the reads, from standard input."""
     reads = []
     for line in sys.stdin:
@@ -31,13 +29,13 @@ def bucket_and_key(url: str) -> tuple[str, str]:
     return parts.netloc, parts.path.lstrip("/")
 
 
-class Spent:
-    """A clock that starts when it is created."""
+class Stopwatch:
+    """Measures time and CPU time from its creation."""
 
     def __init__(self) -> None:
         self._began, self._before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
 
-    def tell(self, bytes_read: int, reads: int) -> None:
+    def report(self, bytes_read: int, reads: int) -> None:
         seconds, now = time.perf_counter() - self._began, resource.getrusage(resource.RUSAGE_SELF)
         figures = {
             "bytes": bytes_read,
@@ -49,9 +47,9 @@ class Spent:
         print(json.dumps(figures), flush=True)
 
 
-def by_threads(read: Callable[[Asked], int], at_once: int, reads: Sequence[Asked]) -> None:
+def by_threads(read: Callable[[Read], int], at_once: int, reads: Sequence[Read]) -> None:
     with ThreadPoolExecutor(at_once) as pool:
-        list(pool.map(lambda _: None, range(at_once)))  # they are there
-        spent = Spent()
+        list(pool.map(lambda _: None, range(at_once)))  # starts the threads
+        stopwatch = Stopwatch()
         got = sum(pool.map(read, reads))
-        spent.tell(got, len(reads))
+        stopwatch.report(got, len(reads))
