@@ -343,14 +343,14 @@ Result<Loader> Dataset::given_loader(const LoaderOptions& options) const {
 
 Result<pipeline::Source> Dataset::packable() const {
   if (!impl_->operations.empty())
-    return config_error("pack_sequences: it follows " + std::string(name_of(impl_->operations.front())) +
+    return config_error("pack_sequences: not supported after " + std::string(name_of(impl_->operations.front())) +
                         "; call pack_sequences on the dataset without operations");
   if (impl_->map)
     return config_error(
         "pack_sequences: the results of map and tokenize have unknown lengths; write the tokens in advance with "
         "`feedline tokenize`");
-  if (impl_->cache) return config_error("pack_sequences: it follows cache, which is for images");
-  if (impl_->views) return config_error("pack_sequences: it follows views, which are for images");
+  if (impl_->cache) return config_error("pack_sequences: not supported after cache, which is for images");
+  if (impl_->views) return config_error("pack_sequences: not supported after views, which are for images");
   return impl_->source;
 }
 

@@ -315,7 +315,9 @@ def test_masks_and_second_images_are_next_to_views(tmp_path: Path):
             assert np.array_equal(fields["a"], replayed(image, drawn, "a", 48))
     brighter = pairs.views(a=BIG, field="left.png").random_invert(1, fields="a")
     assert np.array_equal(brighter.sample(1)[0], 255 - pairs.views(a=BIG, field="left.png").sample(1)[0])
-    with pytest.raises(feedline.ConfigError, match=r"there is no field 'left\.png'; there are a, right\.png, mask"):
+    with pytest.raises(
+        feedline.ConfigError, match=r"there is no field 'left\.png'; the fields are a, right\.png, mask"
+    ):
         pairs.views(a=BIG, field="left.png").random_invert(fields="left.png")
 
 

@@ -43,7 +43,7 @@ _PAGES = {
     ),
     UNSEEN: (
         "the fact had no visible effect",
-        "The fact affects only stages that took no longer.",
+        "The fact affects only stages that did not take longer.",
         "Nothing.",
     ),
     UNKNOWN: (

@@ -390,7 +390,7 @@ _PAGES = (
     (
         "unknown_extension",
         "files with an unknown extension are not read",
-        "Class folders are read like in torchvision's ImageFolder: only files with its image extensions are samples.",
+        "Class folders are read as in torchvision's ImageFolder: only files with its image extensions are samples.",
         "Rename or convert the files.",
     ),
     (

@@ -76,8 +76,8 @@ class ChatTokens:
         if not mask.any():
             raise BadField(
                 field,
-                f"the first {self._max_length:,} of {len(turns.ids):,} tokens contain none of the assistant's, so the "
-                "loss mask is empty; increase max_length, or leave out the sample with on_error",
+                f"the first {self._max_length:,} of {len(turns.ids):,} tokens contain no assistant tokens, so the loss "
+                "mask is empty; increase max_length, or leave out the sample with on_error",
             )
         made: dict[str, dict[str, Any]] = {field: {IDS: ids, MASK: mask}}
         return _replaced(sample, made | ({tools_field: {}} if tools_field else {}))

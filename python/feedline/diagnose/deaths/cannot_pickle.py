@@ -41,7 +41,7 @@ DEATH = Death(
         "the dataset or a function cannot be sent to workers",
         means="With spawn and forkserver, the dataset, collate_fn and worker_init_fn are pickled. Lambdas, nested "
         "functions, open files, locks and connections cannot be pickled. Python 3.14 uses forkserver by default.",
-        recognised="The run ended by an error of pickle, in the script or in a worker that unpickles its arguments.",
+        recognised="The run ended with a pickle error, in the script or in a worker that unpickles its arguments.",
         to_do="Use functions at module level, and open resources in the worker.",
         example="AttributeError: Can't pickle local object 'main.<locals>.<lambda>'.",
     ),

@@ -27,7 +27,7 @@ DEATH = Death(
         "cuda_in_forked_worker",
         "a forked worker uses the GPU",
         means="A process that was forked after CUDA was initialised cannot use CUDA.",
-        recognised="The run ended by torch's error about CUDA in a forked process.",
+        recognised="The run ended with torch's error about CUDA in a forked process.",
         to_do="Use the GPU only in the loop's process; otherwise start workers by spawn.",
         example="RuntimeError: Cannot re-initialize CUDA in forked subprocess.",
     ),

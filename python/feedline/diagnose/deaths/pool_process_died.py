@@ -29,7 +29,7 @@ DEATH = Death(
         "pool_process_died",
         "a process of the script's own pool died",
         means="A ProcessPoolExecutor stops working if one of its processes dies, for example for lack of memory.",
-        recognised="The run ended by BrokenProcessPool.",
+        recognised="The run ended with a BrokenProcessPool error.",
         to_do="Run the function without the pool; inside a dataset, use the loader's workers only.",
         example="BrokenProcessPool: A process in the process pool was terminated abruptly.",
     ),
