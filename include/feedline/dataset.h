@@ -351,7 +351,8 @@ class Dataset {
   Result<Loader> given_loader(const LoaderOptions& options) const;
 
   // Packs the sequences of tokens of this dataset. kConfig: an option is out of range, the dataset has operations, or
-  // no or several fields of integers with known lengths; a record format's samples are read once to find their lengths.
+  // it does not have exactly one field of integers with known lengths; a record format's samples are read once to find
+  // their lengths.
   Result<PackedDataset> pack_sequences(const PackOptions& options) const;
 
   struct Impl;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process of a ProcessPoolExecutor died."""
+"""A process in a ProcessPoolExecutor died."""
 
 from __future__ import annotations
 
