@@ -51,7 +51,7 @@ def storage_waits(moment: Moment) -> bool:
 
 
 def indicators_text(seen: Seen) -> str:
-    """Describes the indicators, as in "17 processes use 3.9 of 4 CPUs, so producing batches is CPU-bound; memory rises by 1.2 GB"."""
+    """Describes the indicators, as in "17 processes use 0.4 of 4 CPUs, and tasks wait for storage"."""
     host = seen.now.host
     words = []
     if host.cpus_used is not None:

@@ -131,8 +131,8 @@ def test_the_sawtooth_is_joined_with_processes_and_memory() -> None:
     ]
     found = sentence(saw)
     assert (
-        "between busy and idle (1 process uses 3.9 of 4 CPUs, so producing batches is CPU-bound; memory rises, by 0.9 GB"
-        in found
+        "between busy and idle (1 process uses 3.9 of 4 CPUs, so producing batches is CPU-bound; "
+        "memory rises, by 0.9 GB" in found
     )
     assert "the GPU waits for data" in found
 
