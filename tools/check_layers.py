@@ -15,8 +15,8 @@ cycle     the table allows two folders to include each other
 circle    more than two modules of the package import each other, including in functions and for types
 folder    a folder of src/ that the table lacks, or that it lists without need
 readme    a folder of src/ without a README.md, or with one of more than 40 lines
-units     a folder that directly contains more than 30 units: modules, or headers with their sources. Tests, their headers
-          and the folder tests/ do not count, as a test's folder follows from what it tests
+units     a folder that directly contains more than 30 units: modules, or headers with their sources. Tests, their
+          headers and the folder tests/ do not count, as a test's folder follows from what it tests
 licence   a source file without the SPDX line first (second after #!)
 name      a meaningless word in a file or folder name
 thread    C++ that creates a thread: only base::Thread may, because exceptions in its body must not end the process

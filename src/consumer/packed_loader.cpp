@@ -23,7 +23,7 @@ struct PackedDataset::Impl {
 
 namespace {
 
-// Batches that are given beyond those that the pipeline may fill ahead, so that it never waits for the consumer.
+// Batches queued in addition to those that the pipeline may fill ahead, so that it never waits for the consumer.
 constexpr std::uint64_t kSpare = 2;
 
 Result<void> check(const LoaderOptions& options, std::uint64_t length) {
@@ -103,7 +103,7 @@ Result<void> Loader::Impl::start_packs(const EpochOptions& given) {
   return give_packs();
 }
 
-// Keeps enough batches given.
+// Keeps enough batches queued.
 Result<void> Loader::Impl::give_packs() {
   const std::uint64_t most = std::max(pipeline.plan().slots, pipeline.plan().most_slots) + kSpare;
   const std::uint64_t delivered = packs_delivered();

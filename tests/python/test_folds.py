@@ -126,7 +126,7 @@ def patient_of(dataset: feedline.Dataset) -> Any:
         ({"groups": "x"}, "groups requires k_fold"),
         ({"k_fold": 1, "fold": 0}, "k_fold must be from 2"),
         ({"k_fold": 5, "fold": 5}, "fold must be from 0 to 4, not 5"),
-        ({"k_fold": 102, "fold": 0}, "k_fold=102 needs at least 102 samples, and the dataset has 101; use fewer folds"),
+        ({"k_fold": 102, "fold": 0}, "k_fold=102 needs at least 102 samples, but the dataset has 101; use fewer folds"),
         (
             {"k_fold": 21, "fold": 0, "by_class": True},
             "class 2 has 20 samples, too few for k_fold=21 with by_class; use at most 20 folds, or leave",

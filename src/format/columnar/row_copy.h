@@ -35,11 +35,10 @@ class RowCopy {
   using Fill = std::function<Result<void>(std::size_t part, std::uint64_t first, std::uint64_t end,
                                           std::span<const FieldRows> fields)>;
 
-  // The samples of a block. They are more than the rows of most pages of Parquet files, so that few pages are decoded
-  // for two blocks.
+  // The samples of a block. Most pages of Parquet files have fewer rows, so that few pages are decoded for two blocks.
   static constexpr std::uint64_t kBlockSamples = 65'536;
 
-  // specs: of the fields. Returns nullptr if the memory cannot be reserved. Requires: samples > 0, parts > 0.
+  // specs: the specs of the fields. Returns nullptr if the memory cannot be reserved. Requires: samples > 0, parts > 0.
   static std::unique_ptr<RowCopy> make(std::uint64_t samples, std::vector<ArraySpec> specs, std::size_t parts,
                                        std::uint64_t block_samples = kBlockSamples);
   static std::uint64_t bytes_of(std::uint64_t samples, std::span<const ArraySpec> specs);

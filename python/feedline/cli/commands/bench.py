@@ -87,8 +87,8 @@ def bench(
     memory, before and during the step, as floats and as bytes; docs/device.md explains the results.
 
     With --machine, the machine itself is also measured: decoding, Python, memory, the disk of SOURCE, and copies to a
-    GPU, in a few seconds. `feedline diff` uses these measurements to find which differences between two machines matter.
-    Without SOURCE, only the machine is measured.
+    GPU, in a few seconds. `feedline diff` uses these measurements to find which differences between two machines
+    matter. Without SOURCE, only the machine is measured.
     """
     _refuse_what_is_not_used(context, shuffle_quality, device is not None)
     if device is not None:

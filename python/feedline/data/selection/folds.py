@@ -32,7 +32,7 @@ def assigned(
             raise ConfigError(f"{_WHERE}: {name} has {len(values)} values for {size} samples; pass one per sample")
     if size < folds:
         raise ConfigError(
-            f"{_WHERE}: k_fold={folds} needs at least {folds} samples, and the dataset has {size}; use fewer folds"
+            f"{_WHERE}: k_fold={folds} needs at least {folds} samples, but the dataset has {size}; use fewer folds"
         )
     order = [
         int(i)
