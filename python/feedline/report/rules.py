@@ -97,7 +97,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("machine", "load_1min"): Rule("CPU time used by other programs", ALL_STAGES, faster=_less, least=0.5),
     ("machine", "cpu"): Rule("another processor", CPU_STAGES, probes=_OF_CPU),
     ("machine", "cpu_flags"): Rule(
-        "instruction sets, by which libraries select their code", CPU_STAGES, probes=_OF_CPU
+        "the CPU's instruction sets, which determine the code that libraries use", CPU_STAGES, probes=_OF_CPU
     ),
     ("machine", "cpu_max_mhz"): Rule(
         "the processor's highest clock", CPU_STAGES, faster=_more, least=0.02, probes=_OF_CPU

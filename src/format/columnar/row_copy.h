@@ -49,7 +49,7 @@ class RowCopy {
   std::uint64_t copy(std::span<const SampleRow> samples, std::span<const ArrayView> first_rows, const Fill& fill,
                      std::vector<SampleRow>& others);
 
-  // Returns whether no block remains to be filled.
+  // Returns true if no block remains to be filled.
   bool is_complete() const { return to_fill_.load(std::memory_order_acquire) == 0; }
   std::uint64_t filled_bytes() const;
 

@@ -100,7 +100,7 @@ struct CheckColumn {
     for (const auto& cells : column.cells) {
       FEEDLINE_CHECK_OK(check_cells(column.name, cells));
       if (cells->rows != column.cells.front()->rows)
-        return config_error("the paths of the field '" + column.name + "' are made from columns with " +
+        return config_error("the paths of the field '" + column.name + "' are made from columns of different lengths: " +
                             std::to_string(column.cells.front()->rows) + " and " + std::to_string(cells->rows) +
                             " rows");
     }

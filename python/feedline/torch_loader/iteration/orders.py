@@ -157,7 +157,7 @@ class _TensorBatches:
 
 
 def is_unique(sampler: Any) -> bool:
-    """Returns whether no index occurs twice in an epoch, judged by the exact types of the samplers."""
+    """Returns True if no index occurs twice in an epoch, judged by the exact types of the samplers."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler:
         return not inner.replacement and inner.num_samples <= len(inner.data_source)  # type: ignore[arg-type]
