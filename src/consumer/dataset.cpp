@@ -115,7 +115,7 @@ Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) c
   return guarded([&]() -> Result<Dataset> {
     if (impl_->map) return config_error("cache: a cache stores the samples before map; place cache before map");
     if (impl_->views) return config_error("cache: a cache stores the samples before views; place cache before views");
-    if (impl_->cache) return config_error("cache: this chain already has a cache");
+    if (impl_->cache) return config_error("cache: this dataset already has a cache");
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->cache, pipeline::make_cache_point(where, budget, impl_->source, impl_->operations));
     return Dataset(std::move(next));

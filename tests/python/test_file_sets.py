@@ -114,7 +114,7 @@ def test_a_folder_of_annotations_among_class_folders_names_its_json(folder: Path
     shutil.copytree(folder, tmp_path / "coco")
     (tmp_path / "coco" / "annotations").mkdir()
     (tmp_path / "coco" / "annotations" / "instances.json").write_text("{}")
-    with pytest.raises(feedline.ConfigError, match=r"'annotations' contains no image.* COCO .*\.json"):
+    with pytest.raises(feedline.ConfigError, match=r"'annotations' contains no images.* COCO .*\.json"):
         feedline.open(tmp_path / "coco")
 
 

@@ -167,7 +167,7 @@ def test_lists_of_paths_and_tags_in_columns(columns, folder):
         ({"image": "species"}, "row 0 of the column 'species' is 'birch', which is not the path of a file"),
         ({"image": "path", "template": "{path}"}, "not both"),
         ({"template": "{path"}, "not a valid format"),
-        ({"template": "a.jpg"}, "names no column"),
+        ({"template": "a.jpg"}, "does not contain a column name"),
         ({"template": 3}, "template must be text such as '{image_id}.jpg', not 3"),
         (
             {"template": "{}.jpg"},

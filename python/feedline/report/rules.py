@@ -124,7 +124,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     ),
     ("configuration", "threads"): Rule("threads that prepare batches", capacity=True),
     ("configuration", "num_workers"): Rule("workers that prepare batches", capacity=True),
-    ("configuration", "prefetch_factor"): Rule("prefetched batches absorb delays, but make no batch faster"),
+    ("configuration", "prefetch_factor"): Rule("prefetched batches absorb delays, but do not make batches faster"),
     ("configuration", "class"): Rule("another loader"),
     ("configuration", "native"): Rule("whether Feedline's own threads produce the batches"),
     ("configuration", "start_method"): Rule("how workers start"),

@@ -48,7 +48,7 @@ class SampleGrouper {
     const auto name = split_sample_name(member.name);
     if (!name)
       return report("member_without_dot", Severity::kWarning, member,
-                    "member '" + member.name + "' is skipped: its name has no key and extension");
+                    "member '" + member.name + "' is skipped: its name does not have the form KEY.EXTENSION");
     const std::string extension = to_lower(name->extension);
     ++extensions_[extension];
     if (member.sparse)

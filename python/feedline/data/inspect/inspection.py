@@ -11,7 +11,7 @@ _PAGES = (
     (
         "annotation_without_image",
         "annotations refer to images that are not in the file",
-        "These annotations belong to no sample and are ignored; other readers ignore them silently.",
+        "These annotations do not belong to any sample and are ignored; other readers ignore them silently.",
         "Do nothing if images were removed from the file on purpose; otherwise write the file again.",
     ),
     (
@@ -84,7 +84,7 @@ _PAGES = (
     ),
     (
         "class_without_images",
-        "a class folder contains no image",
+        "a class folder contains no images",
         "torchvision's ImageFolder rejects an empty class folder, because it shifts the labels of all later classes.",
         "Remove the folder, or put its images into it.",
     ),
@@ -238,8 +238,8 @@ _PAGES = (
     ),
     (
         "member_without_dot",
-        "a member's name has no key and extension",
-        "The member belongs to no sample and is skipped.",
+        "a member's name does not have the form KEY.EXTENSION",
+        "The member does not belong to a sample and is skipped.",
         "Name members KEY.EXTENSION.",
     ),
     (
@@ -287,7 +287,7 @@ _PAGES = (
     ),
     (
         "no_samples",
-        "a shard contains no sample",
+        "a shard contains no samples",
         "The shard has no members, or all members are skipped.",
         "Leave the shard out, or write it again.",
     ),
@@ -413,8 +413,8 @@ _PAGES = (
     ),
     (
         "unread_key",
-        "entries of a database belong to no field",
-        "The keys of these entries match no pattern, so the entries are not read.",
+        "some entries of a database do not belong to any field",
+        "The keys of these entries do not match any pattern, so the entries are not read.",
         "Do nothing if this is intended; otherwise select the entries with fields=.",
     ),
     (
