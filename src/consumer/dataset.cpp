@@ -197,7 +197,7 @@ Result<Dataset> with_views(const Dataset::Impl& impl, Result<pipeline::ViewPoint
 
 Result<Dataset> Dataset::views(std::vector<View> views, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("views: this chain already has views");
+    if (impl_->views) return config_error("views: this dataset already has views");
     return with_views(*impl_, pipeline::make_view_point(std::move(views), field, impl_->source,
                                                         impl_->operations.size(), impl_->map.get()));
   });
@@ -205,7 +205,7 @@ Result<Dataset> Dataset::views(std::vector<View> views, const std::string& field
 
 Result<Dataset> Dataset::five_crop(Size size, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("five_crop: this chain already has views");
+    if (impl_->views) return config_error("five_crop: this dataset already has views");
     return with_views(*impl_, pipeline::make_corner_crops(size, pipeline::Mirrored::kNot, field, impl_->source,
                                                           impl_->operations.size(), impl_->map.get()));
   });
@@ -213,7 +213,7 @@ Result<Dataset> Dataset::five_crop(Size size, const std::string& field) const {
 
 Result<Dataset> Dataset::ten_crop(Size size, bool vertical_flip, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("ten_crop: this chain already has views");
+    if (impl_->views) return config_error("ten_crop: this dataset already has views");
     const auto mirrored = vertical_flip ? pipeline::Mirrored::kVertically : pipeline::Mirrored::kHorizontally;
     return with_views(*impl_, pipeline::make_corner_crops(size, mirrored, field, impl_->source,
                                                           impl_->operations.size(), impl_->map.get()));

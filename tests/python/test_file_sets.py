@@ -421,7 +421,7 @@ def test_sparse_members_are_refused_by_name(tmp_path: Path, options: list[str]) 
     )
     if made.returncode != 0:
         pytest.skip("this tar has no --sparse")
-    with pytest.raises(feedline.DataError, match=r"member '0.bin' is stored sparse"):
+    with pytest.raises(feedline.DataError, match=r"member '0.bin' is stored as a sparse file"):
         feedline.open(tmp_path / "x.tar", fields=("bin",))
 
 

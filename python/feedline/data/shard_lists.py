@@ -63,7 +63,7 @@ def check(shards: list[Listed], engine: _engine.Dataset) -> None:
         if said is not None and end - begin != said:
             raise DataError(
                 f"open: {name}: the shard has {end - begin:,} samples, but its list specifies {said:,}: the list "
-                "belongs to a different version of the shard, or either is damaged",
+                "belongs to a different version of the shard, or one of them is damaged",
                 shard=name,
             )
         begin = end

@@ -63,7 +63,7 @@ def _of_groups(order: list[int], folds: int, classes: Sequence[int] | None, grou
         members[groups[sample]].append(sample)
     if len(members) < folds:
         raise ConfigError(
-            f"{_WHERE}: k_fold={folds} needs at least {folds} groups, and the samples have {len(members)}; use "
+            f"{_WHERE}: k_fold={folds} needs at least {folds} groups, but the samples have {len(members)}; use "
             "fewer folds or smaller groups"
         )
     class_of: Any = (lambda sample: 0) if classes is None else classes.__getitem__

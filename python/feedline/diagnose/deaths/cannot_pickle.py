@@ -16,7 +16,7 @@ def _evaluate(run: DeadRun) -> Died | None:
     if error is None:
         return None
     method = error.settings.get("start_method") or run.setting("start_method")
-    known = (f"workers are started by {method}, so the dataset is pickled",) if method not in (None, "fork") else ()
+    known = (f"workers are started with {method}, so the dataset is pickled",) if method not in (None, "fork") else ()
     unpickled = "Can't get attribute" in error.message
     first = (
         "Move the class or function into a module that workers can import, instead of a notebook cell, -c or stdin."

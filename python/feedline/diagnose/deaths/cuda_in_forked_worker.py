@@ -28,7 +28,7 @@ DEATH = Death(
         "a forked worker uses the GPU",
         means="A process that was forked after CUDA was initialised cannot use CUDA.",
         recognised="The run ended with torch's error about CUDA in a forked process.",
-        to_do="Use the GPU only in the loop's process; otherwise start workers by spawn.",
+        to_do="Use the GPU only in the loop's process; otherwise start workers with spawn.",
         example="RuntimeError: Cannot re-initialize CUDA in forked subprocess.",
     ),
     priority=30,

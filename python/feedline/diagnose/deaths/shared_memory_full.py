@@ -43,8 +43,8 @@ DEATH = Death(
         recognised="A worker was killed by SIGBUS while it wrote a batch into shared memory or while /dev/shm was more "
         "than 90 % full, or a torch error names shared memory.",
         to_do="Enlarge /dev/shm, or keep fewer batches in flight.",
-        abstains="A worker died of SIGBUS, but neither its stack nor the use of /dev/shm points to shared memory: "
-        "bus_error is reported instead.",
+        abstains="A worker was killed by SIGBUS, but neither its stack nor the use of /dev/shm points to shared "
+        "memory: bus_error is reported instead.",
         example="worker 0 (pid 4711) could not write into /dev/shm, which was full.",
     ),
     priority=40,

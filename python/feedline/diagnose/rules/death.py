@@ -151,7 +151,7 @@ def gb(count: int) -> str:
 
 
 def memory_fixes(run: DeadRun) -> tuple[str, ...]:
-    """Returns the fixes for lack of memory, cheapest first."""
+    """Returns the fixes for exhausted memory, cheapest first."""
     depth, workers, batch = (run.setting(name) for name in ("prefetch_factor", "num_workers", "batch_size"))
     fixes = []
     if workers != 0:
