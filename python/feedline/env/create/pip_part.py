@@ -60,7 +60,7 @@ def make_venv(version: str, prefix: Path) -> None:
         _run([base, "-m", "venv", "--without-pip", str(prefix)])
     else:
         raise ConfigError(
-            f"Python {version} is required, but this is {own}: pip install uv, which finds or downloads "
+            f"Python {version} is required, but this is {own}: install uv (pip install uv), which finds or downloads "
             f"Python {version}"
         )
 
