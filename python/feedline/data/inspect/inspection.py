@@ -446,7 +446,7 @@ _RECOGNISED = "Found while listing the source or scanning its shards, at the giv
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of all findings about sources."""
+    """Returns the documentation pages of all findings about sources."""
     return [
         Entry(code, "inspect", title, means, _RECOGNISED, to_do, "Images are decoded only with --show, and only a few.")
         for code, title, means, to_do in _PAGES

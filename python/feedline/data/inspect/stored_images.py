@@ -88,7 +88,7 @@ class StoredImages:
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of the findings that image headers determine."""
+    """Returns the documentation pages of the findings that image headers determine."""
     return [
         Entry(
             _TURNED,

@@ -17,7 +17,7 @@ IDS, MASK = "input_ids", "loss_mask"
 
 
 class TextTokens:
-    """Replaces a text field by ``input_ids``."""
+    """Replaces a text field with ``input_ids``."""
 
     describes_itself: ClassVar[bool] = True
 
@@ -36,7 +36,7 @@ class TextTokens:
 
 
 class ChatTokens:
-    """Replaces a field of messages by ``input_ids`` and ``loss_mask``."""
+    """Replaces a field of messages with ``input_ids`` and ``loss_mask``."""
 
     describes_itself: ClassVar[bool] = True
 

@@ -198,7 +198,7 @@ def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
 
 
 class RefillOrder:
-    """With on_error="skip", replaces a bad sample by the last sample of the order that has not been used as a
+    """With on_error="skip", replaces a bad sample with the last sample of the order that has not been used as a
     replacement.
 
     Each replacement shortens the order by one sample (docs/decisions/order-refills-come-from-the-end.md). Replacements
