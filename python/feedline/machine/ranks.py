@@ -69,7 +69,7 @@ class Share:
             self._given = _checked(where, rank, world_size)
 
     def place(self) -> ProcessRank:
-        """Returns the rank and world size: before the first epoch, the current ones; later, those of the first epoch."""
+        """Returns the rank and world size: the current ones before the first epoch, then those of that epoch."""
         return self._given or self._begun or _found(self._where)
 
     def begin(self) -> ProcessRank:
