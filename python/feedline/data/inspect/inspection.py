@@ -281,7 +281,7 @@ _PAGES = (
     ("no_field", "no field can be read", "No member has a known suffix.", "Choose members with fields=."),
     (
         "no_images",
-        "the image files of a COCO file are in none of the usual folders",
+        "the image files of a COCO file are not in any of the usual folders",
         "The COCO file does not contain the location of the images.",
         "Set the folder with images=.",
     ),
