@@ -233,9 +233,9 @@ class Dataset {
   // follows views(), or if a field of several views has no fixed size.
   Result<Dataset> views(std::vector<View> views, const std::string& field = {}) const;
   static constexpr std::size_t kMostViews = 254;  // for each sample
-  // torchvision's FiveCrop and TenCrop: FiveCrop replaces the image by crops of the four corners and the centre, as one
-  // field (5, C, H, W) with the image's name. TenCrop adds the same crops of the flipped image: (10, C, H, W). Fails
-  // with kConfig like views(), and with kData if an image is too small.
+  // torchvision's FiveCrop and TenCrop: FiveCrop replaces the image with crops of the four corners and the centre, as
+  // one field (5, C, H, W) with the image's name. TenCrop adds the same crops of the flipped image: (10, C, H, W).
+  // Fails with kConfig like views(), and with kData if an image is too small.
   Result<Dataset> five_crop(Size size, const std::string& field = {}) const;
   Result<Dataset> ten_crop(Size size, bool vertical_flip = false, const std::string& field = {}) const;
   // Returns the views() call as text, and the index in operations() of the first operation after views(); nullopt if
@@ -351,7 +351,8 @@ class Dataset {
   Result<Loader> given_loader(const LoaderOptions& options) const;
 
   // Packs the sequences of tokens of this dataset. kConfig: an option is out of range, the dataset has operations, or
-  // no or several fields of integers with known lengths; a record format's samples are read once to find their lengths.
+  // it does not have exactly one field of integers with known lengths; a record format's samples are read once to find
+  // their lengths.
   Result<PackedDataset> pack_sequences(const PackOptions& options) const;
 
   struct Impl;

@@ -73,7 +73,7 @@ class GpuReader {
   std::vector<GpuProcess> processes();
   const GpuDriver& driver();  // loads the library, like the first sample(), without sampling
 
-  // Valid after any call of sample(), processes() or driver().
+  // Valid after any call to sample(), processes() or driver().
   const std::vector<GpuFacts>& gpus() const;
   const std::string& unavailable() const;  // the reason if no data is available; otherwise empty
   const std::vector<std::string>& notes() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Packs sequences of tokens (documents) into rows of one length. The plan of an epoch depends only on the documents'
+// Packs sequences of tokens (documents) into rows of equal length. The plan of an epoch depends only on the documents'
 // lengths, the options, the seed and the epoch: it is the same on every rank.
 
 #include <cstdint>

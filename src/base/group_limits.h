@@ -38,7 +38,7 @@ struct GroupMemory {
   std::optional<std::uint64_t> binding_bytes;
   std::optional<std::uint64_t> used_bytes;
   std::optional<std::uint64_t> swap_limit_bytes;  // the least
-  std::optional<std::uint64_t> oom_kills;         // number of the group's processes killed for lack of memory
+  std::optional<std::uint64_t> oom_kills;         // number of the group's processes killed because memory ran out
 };
 GroupMemory group_memory(const ControlGroups& groups);
 

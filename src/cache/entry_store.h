@@ -7,7 +7,7 @@
 // a full disk, new entries stay in memory up to a limit.
 //
 // The file is never changed in place. A process that writes its entries takes the lock, reads the newest file, and
-// replaces that file by a file with the old and the new entries, so processes that write at the same time lose no
+// replaces that file with a file with the old and the new entries, so processes that write at the same time lose no
 // entries.
 
 #include <cstddef>

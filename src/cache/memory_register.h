@@ -46,9 +46,9 @@ std::string process_namespace();
 // Allocates `bytes` of memory; pages are allocated on first write. label: the name that the system shows for the
 // memory.
 Result<storage::FileDescriptor> make_memory(const std::string& label, std::uint64_t bytes);
-// Returns this process's register line for a memory object that it has open.
+// Returns the register's line for a memory object that this process has open.
 std::string line_of(const storage::FileDescriptor& memory);
-// Opens the memory of a register line, if it still exists.
+// Opens the memory object that a line of the register names, if it still exists.
 storage::FileDescriptor memory_of(const std::string& line);
 
 }  // namespace feedline::cache

@@ -115,7 +115,7 @@ Result<Dataset> Dataset::cache(const std::string& where, std::uint64_t budget) c
   return guarded([&]() -> Result<Dataset> {
     if (impl_->map) return config_error("cache: a cache stores the samples before map; place cache before map");
     if (impl_->views) return config_error("cache: a cache stores the samples before views; place cache before views");
-    if (impl_->cache) return config_error("cache: this chain already has a cache");
+    if (impl_->cache) return config_error("cache: this dataset already has a cache");
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->cache, pipeline::make_cache_point(where, budget, impl_->source, impl_->operations));
     return Dataset(std::move(next));
@@ -197,7 +197,7 @@ Result<Dataset> with_views(const Dataset::Impl& impl, Result<pipeline::ViewPoint
 
 Result<Dataset> Dataset::views(std::vector<View> views, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("views: this chain already has views");
+    if (impl_->views) return config_error("views: this dataset already has views");
     return with_views(*impl_, pipeline::make_view_point(std::move(views), field, impl_->source,
                                                         impl_->operations.size(), impl_->map.get()));
   });
@@ -205,7 +205,7 @@ Result<Dataset> Dataset::views(std::vector<View> views, const std::string& field
 
 Result<Dataset> Dataset::five_crop(Size size, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("five_crop: this chain already has views");
+    if (impl_->views) return config_error("five_crop: this dataset already has views");
     return with_views(*impl_, pipeline::make_corner_crops(size, pipeline::Mirrored::kNot, field, impl_->source,
                                                           impl_->operations.size(), impl_->map.get()));
   });
@@ -213,7 +213,7 @@ Result<Dataset> Dataset::five_crop(Size size, const std::string& field) const {
 
 Result<Dataset> Dataset::ten_crop(Size size, bool vertical_flip, const std::string& field) const {
   return guarded([&]() -> Result<Dataset> {
-    if (impl_->views) return config_error("ten_crop: this chain already has views");
+    if (impl_->views) return config_error("ten_crop: this dataset already has views");
     const auto mirrored = vertical_flip ? pipeline::Mirrored::kVertically : pipeline::Mirrored::kHorizontally;
     return with_views(*impl_, pipeline::make_corner_crops(size, mirrored, field, impl_->source,
                                                           impl_->operations.size(), impl_->map.get()));
@@ -343,14 +343,14 @@ Result<Loader> Dataset::given_loader(const LoaderOptions& options) const {
 
 Result<pipeline::Source> Dataset::packable() const {
   if (!impl_->operations.empty())
-    return config_error("pack_sequences: it follows " + std::string(name_of(impl_->operations.front())) +
+    return config_error("pack_sequences: not supported after " + std::string(name_of(impl_->operations.front())) +
                         "; call pack_sequences on the dataset without operations");
   if (impl_->map)
     return config_error(
         "pack_sequences: the results of map and tokenize have unknown lengths; write the tokens in advance with "
         "`feedline tokenize`");
-  if (impl_->cache) return config_error("pack_sequences: it follows cache, which is for images");
-  if (impl_->views) return config_error("pack_sequences: it follows views, which are for images");
+  if (impl_->cache) return config_error("pack_sequences: not supported after cache, which is for images");
+  if (impl_->views) return config_error("pack_sequences: not supported after views, which are for images");
   return impl_->source;
 }
 

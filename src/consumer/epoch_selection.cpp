@@ -87,7 +87,7 @@ void EpochSelection::begin(std::uint64_t epoch) {
 
 Result<plan::Selection> EpochSelection::taken_with(const LoaderState& state) const {
   const auto refuse = [](const std::string& then, const std::string& advice) {
-    return config_error("load_state_dict: the state was taken with " + then + "; " + advice);
+    return config_error("load_state_dict: the state was saved with " + then + "; " + advice);
   };
   plan::Selection selection{mixture_, now().sampling};
   const Pending pending = this->pending();

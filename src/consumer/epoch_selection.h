@@ -29,7 +29,7 @@ class EpochSelection {
   plan::Selection next(std::uint64_t epoch) const;
   // Makes next(epoch) the current selection.
   void begin(std::uint64_t epoch);
-  // Returns the selection that was current when the state was taken. kConfig: this loader has another selection.
+  // Returns the selection that was current when the state was saved. kConfig: this loader has another selection.
   Result<plan::Selection> taken_with(const LoaderState& state) const;
   // Makes `selection` the current selection, and drops the sampling set for the next epoch if it is the same.
   void resume(const plan::Selection& selection);

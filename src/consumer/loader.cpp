@@ -74,7 +74,7 @@ Result<Loader::Polled> Loader::Impl::poll(std::chrono::milliseconds wait, Batch&
     running = false;
   }
   pipeline::write_checkpoints(*recipe);
-  // The state was taken after an epoch's last batch: start the next epoch. If other ranks have batches left, this
+  // The state was saved after an epoch's last batch: start the next epoch. If other ranks have batches left, this
   // rank's epoch ends without a batch.
   if (!resumed || pipeline.has_batches()) return polled;
   FEEDLINE_CHECK_OK(start_epoch(epoch_options));

@@ -21,7 +21,7 @@ namespace feedline {
 struct Loader::Impl {
   Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
        pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device);
-  // For packed sequences. identity: of the documents.
+  // For packed sequences. identity: that of the documents.
   Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
        pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device, DatasetIdentity identity_in,
        std::unique_ptr<consumer::PackFeed> packs_in);
@@ -42,7 +42,7 @@ struct Loader::Impl {
   LoaderState state() const;
   void note_selection();  // after it has changed
 
-  // The same for packed sequences; see packed_loader.cpp.
+  // The same functions for packed sequences; see packed_loader.cpp.
   Result<void> start_packs(const EpochOptions& given);
   Result<void> give_packs();
   std::uint64_t packs_delivered() const;

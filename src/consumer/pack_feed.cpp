@@ -11,7 +11,7 @@
 namespace feedline::consumer {
 namespace {
 
-// Threads that share a loader ask for the segments of a batch just after they have received it.
+// Threads that share a loader request the segments of a batch just after they have received it.
 constexpr std::size_t kRecent = 64;
 
 }  // namespace

@@ -26,7 +26,7 @@ struct PackPosition {
   friend bool operator==(const PackPosition&, const PackPosition&) = default;
 };
 
-// Divides the stream of packs into global batches, deals these to ranks, and adds this rank's rows to the source.
+// Divides the stream of packs into global batches, distributes them to ranks, and adds this rank's rows to the source.
 // Global batches continue across windows and depend on batch_rows * world_size only. Not thread-safe.
 class PackFeed {
  public:

@@ -23,14 +23,14 @@ struct PackedDataset::Impl {
 
 namespace {
 
-// Batches that are given beyond those that the pipeline may fill ahead, so that it never waits for the consumer.
+// Batches queued in addition to those that the pipeline may fill ahead, so that it never waits for the consumer.
 constexpr std::uint64_t kSpare = 2;
 
 Result<void> check(const LoaderOptions& options, std::uint64_t length) {
   if (options.sampling || options.repeat != 1)
     return config_error("pack_sequences: weights, samplers and repeat are not supported");
   if (!options.bucket_bounds.empty() || options.buckets > 0 || options.max_tokens > 0)
-    return config_error("pack_sequences: buckets and max_tokens are not supported: all rows have one length");
+    return config_error("pack_sequences: buckets and max_tokens are not supported: all rows have the same length");
   if (options.on_error != OnError::kRaise)
     return config_error("pack_sequences: only on_error=\"raise\" is supported: rows are planned before they are read");
   if (!options.in_order) return config_error("pack_sequences: only in_order=True is supported");
@@ -103,7 +103,7 @@ Result<void> Loader::Impl::start_packs(const EpochOptions& given) {
   return give_packs();
 }
 
-// Keeps enough batches given.
+// Keeps enough batches queued.
 Result<void> Loader::Impl::give_packs() {
   const std::uint64_t most = std::max(pipeline.plan().slots, pipeline.plan().most_slots) + kSpare;
   const std::uint64_t delivered = packs_delivered();
@@ -158,7 +158,7 @@ void Loader::Impl::add_packs(LoaderState& state) const {
 
 Result<void> Loader::Impl::restore_packs(const LoaderState& state) {
   FEEDLINE_CHECK_OK(consumer::check_identity(state, identity, pipeline::fidelity_of(*recipe), pipeline.plan()));
-  if (!state.packing) return config_error("load_state_dict: the state is damaged: it has no position of a pack");
+  if (!state.packing) return config_error("load_state_dict: the state is damaged: the position of the pack is missing");
   consumer::PackPosition at{state.epoch, state.packing->window, state.packing->pack, state.position};
   const std::lock_guard lock(mutex);
   FEEDLINE_TRY(const bool has_batch, packs->has_batch(at));

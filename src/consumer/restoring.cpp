@@ -15,7 +15,7 @@ std::string argument_of(Fidelity fidelity) {
   return fidelity == Fidelity::kNvjpeg ? "device=\"cuda\"" : "fidelity=\"" + std::string(name_of(fidelity)) + "\"";
 }
 
-// Describes how a dataset has changed since a state was taken.
+// Describes how a dataset has changed since a state was saved.
 std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) {
   const auto joined = [](const std::vector<std::string>& words) {
     std::string text;
@@ -44,8 +44,8 @@ Result<void> check_buckets(const LoaderState& state, const pipeline::PipelinePla
   };
   const auto now = plan.order.buckets ? plan.order.buckets->all() : std::vector<Bucket>();
   if (state.buckets == now) return {};
-  return config_error("load_state_dict: the state was taken " + described(state.buckets) + ", but the loader is " +
-                      described(now) + " (rows over all ranks): use the same bounds and rows");
+  return config_error("load_state_dict: the state was saved " + described(state.buckets) + ", but the loader was
+                      created " + described(now) + " (rows over all ranks): use the same bounds and rows");
 }
 
 bool lies_between_batches(const LoaderState& state, const pipeline::PipelinePlan& plan) {
@@ -86,19 +86,19 @@ DatasetIdentity identity_of(const pipeline::Recipe& recipe) {
 Result<void> check_identity(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
                             const pipeline::PipelinePlan& plan) {
   if (state.dataset.fingerprint != now.fingerprint)
-    return config_error("load_state_dict: the state was taken on another dataset, or its samples have changed since: " +
+    return config_error("load_state_dict: the state is from another dataset, or its samples have changed since: " +
                         difference(state.dataset, now));
   if (state.seed != plan.order.seed || state.shuffle != plan.order.shuffle ||
       state.shard_window != plan.order.shard_window)
-    return config_error("load_state_dict: the state was taken with seed=" + std::to_string(state.seed) +
+    return config_error("load_state_dict: the state was saved with seed=" + std::to_string(state.seed) +
                         ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
                         std::to_string(state.shard_window) + " shards; create the loader with the same values");
   if (state.fidelity != fidelity)
-    return config_error("load_state_dict: the state was taken with decode(" + argument_of(state.fidelity) +
+    return config_error("load_state_dict: the state was saved with decode(" + argument_of(state.fidelity) +
                         "), but the dataset now has decode(" + argument_of(fidelity) +
                         "), which produces different pixels; open the dataset with the same decode()");
   if (state.repeat != plan.order.repeat)
-    return config_error("load_state_dict: the state was taken with repeat=" + std::to_string(state.repeat) +
+    return config_error("load_state_dict: the state was saved with repeat=" + std::to_string(state.repeat) +
                         ", but the loader has repeat=" + std::to_string(plan.order.repeat) +
                         ", so positions refer to other samples; create the loader with the same repeat");
   return check_buckets(state, plan);

@@ -10,7 +10,7 @@ namespace feedline::consumer {
 
 DatasetIdentity identity_of(const pipeline::Recipe& recipe);
 
-// kConfig: the state was taken with another dataset, or with options that change the meaning of positions.
+// kConfig: the state was saved with another dataset, or with options that change the meaning of positions.
 Result<void> check_identity(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,
                             const pipeline::PipelinePlan& plan);
 // Returns the position at which the epoch resumes. Requires: the plan has the state's sample selection. kConfig: the

@@ -22,8 +22,8 @@ class Arena {
   // Returns memory aligned to kAlignment, with unspecified contents, valid until reset(); nullptr if memory runs out.
   // Does not throw, so C libraries may call it.
   void* allocate(std::size_t bytes) noexcept;
-  // Frees everything. If an image has used several blocks, replaces them by one block of their total size for the next
-  // image.
+  // Frees everything. If an image has used several blocks, replaces them with one block of their total size for the
+  // next image.
   void reset() noexcept;
 
   std::size_t held_bytes() const { return held_; }

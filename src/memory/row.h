@@ -45,8 +45,8 @@ struct OwnRow {
 };
 // How the receiver may use a row.
 enum class RowUse : std::uint8_t {
-  kCall,  // a call of a function that may write to it
-  kView,  // a call of a function that only reads it
+  kCall,  // a call to a function that may write to it
+  kView,  // a call to a function that only reads it
   kKept,  // the user, who may write to it and retain it: later writes to the source must not change it
 };
 

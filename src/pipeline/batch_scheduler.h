@@ -9,7 +9,7 @@
 //                                parked_cv_   it is needed, or the end
 //   consumer   poll()            ready_cv_    the last row of a slot was finished, or something failed
 //
-// Between two calls of next(), a worker fills the rows of its task and takes further rows of the same batch without the
+// Between two calls to next(), a worker fills the rows of its task and takes further rows of the same batch without the
 // lock (row_tickets.h). The worker returns when the batch has no rows left, or earlier if must_return() reports an
 // event: shutdown, a refill with priority, or a surplus of threads.
 //

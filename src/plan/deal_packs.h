@@ -13,9 +13,9 @@ namespace feedline::plan {
 // proportional.
 double attention_cost(std::span<const PackPiece> pieces);
 
-// Deals the packs of a global batch to ranks, so that the ranks' costs differ little: the most expensive pack first,
-// each to the rank with the least cost that has room. Returns the rank of each pack. rows: the number of packs of each
-// rank. Requires: the sum of `rows` is the number of packs.
+// Distributes the packs of a global batch to ranks so that the ranks' costs differ little: the most expensive pack
+// first, each to the rank with the least cost that has room. Returns the rank of each pack. rows: the number of packs
+// of each rank. Requires: the sum of `rows` is the number of packs.
 std::vector<std::uint64_t> deal_packs(std::span<const double> costs, std::span<const std::uint64_t> rows);
 
 }  // namespace feedline::plan

@@ -23,7 +23,7 @@ class PackOrder {
   // Returns the lengths of documents.
   using Lengths = std::function<void(std::span<const std::uint64_t> documents, std::span<std::uint64_t> lengths)>;
 
-  // order: of the documents. Requires: valid options, see WindowPacker.
+  // order: the order of the documents. Requires: valid options, see WindowPacker.
   PackOrder(const OrderConfig& order, std::uint64_t epoch, const PackOptions& options, Lengths lengths);
 
   std::uint64_t windows() const;

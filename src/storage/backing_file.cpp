@@ -96,7 +96,7 @@ BackingFile::BackingFile(std::string path, std::uint64_t offset, std::span<const
 Result<void> BackingFile::check_size(const struct ::stat& status) const {
   if (static_cast<std::uint64_t>(status.st_size) >= needed_bytes()) return {};
   return file_error("the file became shorter while it was in use: it has " + std::to_string(status.st_size) +
-                        " bytes, and the array needs " + std::to_string(needed_bytes()),
+                        " bytes, but the array needs " + std::to_string(needed_bytes()),
                     path_, 0);
 }
 

@@ -36,7 +36,7 @@ Result<struct ::stat> stat_regular_file(int fd, const std::string& path) {
   struct ::stat status;
   if (::fstat(fd, &status) != 0) return file_error("cannot look up", path, errno);
   if (S_ISDIR(status.st_mode)) return file_error("cannot read a folder as a file", path, EISDIR);
-  if (!S_ISREG(status.st_mode)) return file_error("cannot read: a pipe, socket or device", path, ESPIPE);
+  if (!S_ISREG(status.st_mode)) return file_error("cannot read a pipe, socket or device", path, ESPIPE);
   return status;
 }
 

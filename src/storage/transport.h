@@ -51,7 +51,7 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual std::string_view name() const = 0;  // "io_uring", "threads", for explain()
-  // Never blocks. The read belongs to this transport and must not move until it is finished. The next call of
+  // Never blocks. The read belongs to this transport and must not move until it is finished. The next call to
   // finished() may start the read together with other reads.
   virtual void start(Read& read) = 0;
   // Returns any read that has finished. Waits until `until` or wake(); then returns nullptr.

@@ -24,7 +24,7 @@ struct Erasure;
 // The numbers that an operation passes to its own kernel.
 using KernelValues = std::array<double, 4>;
 
-// A kernel that is defined in the file of its operation. A canvas stores its address.
+// A kernel that is defined in the file of its operation. A canvas stores a pointer to it.
 struct OwnKernel {
   // Reads an image with 1 or 3 channels, and resizes `out` to the size and channels of `in`.
   Result<void> (*run)(const memory::PixelView& in, const KernelValues& values, memory::PixelBuffer& out);

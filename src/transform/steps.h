@@ -58,7 +58,7 @@ struct KernelStep {
 struct Erasure {
   Box box;
   std::array<float, 3> value{};               // per channel
-  std::optional<base::Random::Blocks> noise;  // replaces `value` by a normal number for every element
+  std::optional<base::Random::Blocks> noise;  // replaces `value` with a normal number for every element
   int operation = 0;                          // index in the chain; it determines the unit of the values
 };
 struct NoiseStep {

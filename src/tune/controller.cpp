@@ -27,7 +27,7 @@ constexpr double kMayLoseInAll = 0.03;  // and in total
 constexpr double kDisaster = 0.15;      // ends a trial after one interval
 constexpr double kLeastError = 0.01;    // of a comparison: a few intervals may agree by chance
 constexpr double kSurprise = 0.25;
-constexpr double kRare = 4;  // standard deviations by which an interval is an outlier
+constexpr double kRare = 4;  // an outlier deviates by more standard deviations than this
 
 constexpr double kIdle = 0.2;        // of the threads' time: more threads would not help
 constexpr double kReads = 0.4;       // of the time of working threads: storage may be the limit

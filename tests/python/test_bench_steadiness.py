@@ -71,7 +71,7 @@ def test_a_short_measurement_and_a_machine_without_counters_are_not_judged(monke
     with SteadinessWatch(0.2) as watch:
         pass
     found = watch.figures([(0.1, 8), (0.2, 8)])
-    assert "0 whole seconds, and 3 are needed: raise --seconds" in found["not_judged"]
+    assert "0 whole seconds, but 3 are needed: raise --seconds" in found["not_judged"]
     assert _steadiness(found).startswith("steadiness: not judged, because the measurement has 0 whole")
 
     def refuse(pid, interval):

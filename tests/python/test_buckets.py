@@ -212,10 +212,10 @@ def test_a_state_resumes_with_other_ranks_where_rows_over_all_ranks_stay_the_sam
 def test_a_state_of_other_buckets_is_refused(options):
     data = data_of(drawn_lengths(300))
     state = data.loader(8, buckets=[8, 24, 128], output="numpy").state_dict()
-    with pytest.raises(feedline.ConfigError, match=r"the state was taken with buckets of 8 up to 8, 8 up to 24"):
+    with pytest.raises(feedline.ConfigError, match=r"the state was saved with buckets of 8 up to 8, 8 up to 24"):
         data.loader(output="numpy", **options).load_state_dict(state)
     with pytest.raises(
-        feedline.ConfigError, match=r"state was taken (without|with) buckets.*the loader is with buckets"
+        feedline.ConfigError, match=r"state was saved (without|with) buckets.*the loader was created with buckets"
     ):
         data.loader(8, buckets=[8, 24, 128], output="numpy").load_state_dict(
             data.loader(output="numpy", **options).state_dict()
@@ -283,7 +283,9 @@ def test_wrong_buckets_are_refused_by_name(options, words):
 
 
 def test_buckets_are_for_samples_of_different_lengths_of_one_dataset():
-    with pytest.raises(feedline.ConfigError, match=r'buckets need samples of different lengths; those of "arrays"'):
+    with pytest.raises(
+        feedline.ConfigError, match=r'buckets need samples of different lengths; all samples of "arrays"'
+    ):
         feedline.arrays(x=numpy.zeros((5, 2))).loader(2, buckets=2, output="numpy")
     with pytest.raises(feedline.ConfigError, match="buckets do not support mixtures"):
         feedline.mix([data_of([1, 2]), data_of([3])]).loader(2, buckets=2, output="numpy")

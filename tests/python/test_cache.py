@@ -175,7 +175,7 @@ MISTAKES = {
     "random_horizontal_flip after cache": lambda d: d.random_horizontal_flip().cache(),
     "normalize after cache": lambda d: d.normalize([0.5] * 3, [0.5] * 3).cache(),
     "to_dtype after cache": lambda d: d.to_dtype("float32").cache(),
-    "this chain already has a cache": lambda d: d.cache().resize(9).cache(),
+    "this dataset already has a cache": lambda d: d.cache().resize(9).cache(),
     "decode: must be the first": lambda d: d.cache().decode("L"),
     'must be "memory", "device" or': lambda d: d.cache(3),
     "budget must be": lambda d: d.cache(budget=0),

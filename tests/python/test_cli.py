@@ -292,7 +292,9 @@ def test_the_command_runs_as_a_module() -> None:
 
 def test_verify_reports_last_whether_images_were_decoded(tmp_path: Path) -> None:
     folder = made_data.make_folder(tmp_path / "train", per_class=2)
-    assert run("verify", folder).stdout.splitlines()[-1] == "images were not decoded; pass --decode to check them, too"
+    assert (
+        run("verify", folder).stdout.splitlines()[-1] == "images were not decoded; pass --decode to check them as well"
+    )
     assert "not decoded" not in run("verify", folder, "--decode").stdout
     (folder / "birch" / "cut.jpg").write_bytes((folder / "birch" / "000.jpg").read_bytes()[:-400])
     assert "no problems found" in run("verify", folder).stdout

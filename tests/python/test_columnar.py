@@ -227,7 +227,7 @@ def test_through_a_cache_folder_and_a_pixel_cache(table: Path, tmp_path: Path) -
 def test_errors_of_choosing_fields_come_before_any_sample(kind: str, tmp_path: Path) -> None:
     path = small(tmp_path / f"x.{kind}", kind)
     for fields, says in (
-        ("y", r"no column for the field 'y' .* there are: n \(int64\), text \(text\)"),
+        ("y", r"no column for the field 'y' .* the columns are n \(int64\), text \(text\)"),
         ("n:image", "'n' cannot be of kind image"),
         (("n", "n=text"), "two fields are called 'n'"),
     ):

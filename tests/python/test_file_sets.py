@@ -114,7 +114,7 @@ def test_a_folder_of_annotations_among_class_folders_names_its_json(folder: Path
     shutil.copytree(folder, tmp_path / "coco")
     (tmp_path / "coco" / "annotations").mkdir()
     (tmp_path / "coco" / "annotations" / "instances.json").write_text("{}")
-    with pytest.raises(feedline.ConfigError, match=r"'annotations' contains no image.* COCO .*\.json"):
+    with pytest.raises(feedline.ConfigError, match=r"'annotations' contains no images.* COCO .*\.json"):
         feedline.open(tmp_path / "coco")
 
 
@@ -421,7 +421,7 @@ def test_sparse_members_are_refused_by_name(tmp_path: Path, options: list[str]) 
     )
     if made.returncode != 0:
         pytest.skip("this tar has no --sparse")
-    with pytest.raises(feedline.DataError, match=r"member '0.bin' is stored sparse"):
+    with pytest.raises(feedline.DataError, match=r"member '0.bin' is stored as a sparse file"):
         feedline.open(tmp_path / "x.tar", fields=("bin",))
 
 

@@ -126,7 +126,7 @@ def patient_of(dataset: feedline.Dataset) -> Any:
         ({"groups": "x"}, "groups requires k_fold"),
         ({"k_fold": 1, "fold": 0}, "k_fold must be from 2"),
         ({"k_fold": 5, "fold": 5}, "fold must be from 0 to 4, not 5"),
-        ({"k_fold": 102, "fold": 0}, "k_fold=102 needs at least 102 samples, and the dataset has 101; use fewer folds"),
+        ({"k_fold": 102, "fold": 0}, "k_fold=102 needs at least 102 samples, but the dataset has 101; use fewer folds"),
         (
             {"k_fold": 21, "fold": 0, "by_class": True},
             "class 2 has 20 samples, too few for k_fold=21 with by_class; use at most 20 folds, or leave",
@@ -135,7 +135,7 @@ def patient_of(dataset: feedline.Dataset) -> Any:
             {"k_fold": 2, "fold": 0, "by_class": [0] * 100 + [1]},
             r"class 1 has 1 sample, too few for k_fold=2 with by_class; leave the class out with filter\(\)",
         ),
-        ({"k_fold": 5, "fold": 0, "groups": [0] * 101}, "needs at least 5 groups, and the samples have 1"),
+        ({"k_fold": 5, "fold": 0, "groups": [0] * 101}, "needs at least 5 groups, but the samples have 1"),
         ({"k_fold": 5, "fold": 0, "groups": [0, 1]}, "groups has 2 values for 101 samples"),
         ({"k_fold": 5, "fold": 0, "by_class": [0, 1]}, "by_class has 2 values for 101 samples"),
         ({"k_fold": 5, "fold": 0, "groups": "patient"}, "no field 'patient'; the fields are x, label"),

@@ -167,7 +167,7 @@ def test_lists_of_paths_and_tags_in_columns(columns, folder):
         ({"image": "species"}, "row 0 of the column 'species' is 'birch', which is not the path of a file"),
         ({"image": "path", "template": "{path}"}, "not both"),
         ({"template": "{path"}, "not a valid format"),
-        ({"template": "a.jpg"}, "names no column"),
+        ({"template": "a.jpg"}, "does not contain a column name"),
         ({"template": 3}, "template must be text such as '{image_id}.jpg', not 3"),
         (
             {"template": "{}.jpg"},
@@ -176,7 +176,7 @@ def test_lists_of_paths_and_tags_in_columns(columns, folder):
         ({"template": "{path!x}"}, "the conversion '!x' of 'path' is not one of !s, !r, !a"),
         (
             {"image": "path", "target": ("x", "species")},
-            "row 0 of the column 'species' is 'birch', which is not a number; targets are numbers",
+            "row 0 of the column 'species' is 'birch', which is not a number; targets must be numbers",
         ),
         ({"image": "path", "fields": "age"}, "there is no column 'age'"),
         ({"image": "path", "fields": ("image", "x:video")}, "the kind 'video' of 'x'"),

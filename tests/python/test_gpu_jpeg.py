@@ -127,7 +127,7 @@ def test_resumes_anywhere_on_every_rank_and_gpu(gpu: made_cuda.Gpu, folder: Path
         with cropped(decoded_there(folder)).loader(**options) as loader:
             loader.load_state_dict(state)
             assert_same(on_gpu(gpu, loader, 1), whole[1:])
-    words = r'taken with decode\(device="cuda"\).*decode\(fidelity="exact"'
+    words = r'saved with decode\(device="cuda"\).*decode\(fidelity="exact"'
     with (
         cropped(feedline.open(folder)).loader(3, shuffle=True, world_size=2, rank=1, output="numpy") as loader,
         pytest.raises(feedline.ConfigError, match=words),

@@ -163,7 +163,7 @@ def test_a_parent_of_class_folders_is_reported(tmp_path: Path, recwarn: pytest.W
         if second:
             made_data.make_folder(tmp_path / "data/val", 2)
         with pytest.warns(
-            UserWarning, match=r"'train' .*contains no image itself.* become one class; .*data/train'"
+            UserWarning, match=r"'train' .*contains no images itself.* become one class; .*data/train'"
         ) as said:
             dataset = feedline.open(source)
         assert len(said) == 1 and said[0].filename == __file__

@@ -106,7 +106,7 @@ def _without_threads(explained: str) -> list[str]:
 
 
 def test_a_warning_of_no_batches_names_the_line_that_made_the_loader(train: feedline.Dataset) -> None:
-    with pytest.warns(UserWarning, match="an epoch has no batch: 21 samples .* batch_size=22") as caught:
+    with pytest.warns(UserWarning, match="an epoch has no batches: 21 samples .* batch_size=22") as caught:
         train.loader(22, drop_last=True, output="numpy")
     assert caught[0].filename == __file__
 

@@ -457,7 +457,7 @@ def test_a_resumed_epoch_repeats_as_the_whole_one_on_any_number_of_ranks(train: 
             rest.update(zip(resumed.last_samples, (row.tobytes() for row in batch[0]), strict=True))
     assert rest == Counter(pair for batch, rows in whole[1:] for pair in zip(batch, rows, strict=True))
     other = train.loader(6, **{**options, "repeat": 3})
-    with pytest.raises(feedline.ConfigError, match="taken with repeat=2, but the loader has repeat=3"):
+    with pytest.raises(feedline.ConfigError, match="saved with repeat=2, but the loader has repeat=3"):
         other.load_state_dict(state)
     del state["plan"]["repeat"]  # like states of earlier versions
     train.loader(6, **{**options, "repeat": 1}).load_state_dict(state)

@@ -224,7 +224,7 @@ def test_a_key_that_lmdb_cannot_hold_is_an_error(tmp_path: Path) -> None:
     photo = tmp_path / "in" / ("a" * 250) / ("b" * 250) / f"{'k' * 20}.jpg"
     photo.parent.mkdir(parents=True)
     photo.write_bytes(PHOTO)
-    with pytest.raises(feedline.DataError, match="has 528 bytes, and LMDB allows 511; shorten the name"):
+    with pytest.raises(feedline.DataError, match="has 528 bytes, but LMDB allows 511; shorten the name"):
         packing.pack(tmp_path / "in", tmp_path / "out", to="lmdb")
 
 

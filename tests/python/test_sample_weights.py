@@ -197,7 +197,7 @@ def test_a_state_refuses_other_weights() -> None:
     for options, words in (
         ({"weights": 2.0 + LABELS}, "sample weights, labels or indices that differ"),
         ({"balanced": True}, "sample weights, labels or indices that differ"),
-        ({}, "taken with weights=, balanced= or sampler="),
+        ({}, "saved with weights=, balanced= or sampler="),
     ):
         with (
             dataset.loader(16, output="numpy", **options) as other,

@@ -49,7 +49,7 @@ def states_of(loader: feedline.Loader) -> list[tuple[int, int, dict[str, Any]]]:
 
 
 def check_resumes(make: Callable[[], feedline.Loader], whole: list[list[bytes]], states: list[Any]) -> None:
-    """A state taken after an epoch's last batch continues with the next epoch, not with an empty one."""
+    """A state saved after an epoch's last batch continues with the next epoch, not with an empty one."""
     for epoch, step, state in states:
         wanted = [rest for rest in ([whole[epoch][step:], *whole[epoch + 1 :]] if epoch < EPOCHS else []) if rest]
         with make() as loader:

@@ -51,7 +51,7 @@ def test_copies_without_events_are_timed_by_their_calls_and_so_called() -> None:
     untimed = Copies(per_step=1, bytes_per_step=1e6, host_ms=3.0)
     one = by_name(chain.of_diagnosis(summary(copies=(untimed,))))["pcie"]
     assert one["ms_per_batch"] == 3.0 and one["bytes_per_s"] is None, "no rate out of a time that may hold waiting"
-    assert "in the calls" in one["note"]
+    assert "in copy calls" in one["note"]
 
 
 def test_what_was_not_seen_is_reported_as_missing() -> None:

@@ -141,7 +141,7 @@ def test_compressed_tables_that_are_cut(tmp_path: pathlib.Path, cut: int) -> Non
 def test_other_compressed_files_are_not_called_tars(tmp_path: pathlib.Path, plain: bytes) -> None:
     path = tmp_path / "t10k-labels-idx1-ubyte.gz"
     path.write_bytes(gzip.compress(plain))
-    with pytest.raises(feedline.ConfigError, match="compressed by gzip but is not a tar"):
+    with pytest.raises(feedline.ConfigError, match="compressed with gzip but is not a tar"):
         feedline.open(path)
 
 

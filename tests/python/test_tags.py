@@ -84,10 +84,10 @@ def test_text_without_a_separator_is_one_tag():
     ("tags", "message"),
     [
         ([["a"], ["b", None]], r"row 1 .* is \['b', None\], which contains a missing value"),
-        ([["a"], {"b": 1}], r"row 1 .* is \{'b': 1\}; tags are lists"),
-        ([["a"], numpy.array(3)], r"row 1 .* is array\(3\); tags are lists"),
-        ([[], None], "row 0 .* has no tag, and neither has any other row"),
-        (["", " "], "row 0 .* has no tag, and neither has any other row"),
+        ([["a"], {"b": 1}], r"row 1 .* is \{'b': 1\}; tags must be lists"),
+        ([["a"], numpy.array(3)], r"row 1 .* is array\(3\); tags must be lists"),
+        ([[], None], "row 0 .* has no tag, and neither does any other row"),
+        (["", " "], "row 0 .* has no tag, and neither does any other row"),
     ],
 )
 def test_errors_name_the_row(tags, message):

@@ -230,7 +230,7 @@ def test_from_a_server_the_batches_are_the_same(records: list[Path], tmp_path: P
 def test_errors_of_choosing_fields_come_before_any_sample(tmp_path: Path) -> None:
     path = write(tmp_path / "x.tfrecord", [example({"n": [1, 2], "x": 1.5})])
     for fields, says in (
-        ("y", r"no sample has the field 'y' .* there are: n \(int64\), x \(float\)"),
+        ("y", r"no sample has the field 'y' .* the features are n \(int64\), x \(float\)"),
         ("n:image", "'n' cannot be of kind image"),
         (None, "no feature can be recognised as the image"),
     ):

@@ -156,7 +156,9 @@ def test_length_cuts_ids_and_mask(tmp_path: Path) -> None:
     cut = rows.tokenize(Bytes(), messages="messages", chat_template=CHATML, max_length=first + 3)[0]
     assert cut.input_ids.tolist() == whole.input_ids[: first + 3].tolist()
     assert cut.loss_mask.tolist() == [False] * first + [True] * 3
-    with pytest.raises(feedline.DataError, match=rf"the first {first} of {len(whole.input_ids)} tokens contain none"):
+    with pytest.raises(
+        feedline.DataError, match=rf"the first {first} of {len(whole.input_ids)} tokens contain no assistant tokens"
+    ):
         rows.tokenize(Bytes(), messages="messages", chat_template=CHATML, max_length=first)[0]
 
 

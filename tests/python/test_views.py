@@ -315,7 +315,9 @@ def test_masks_and_second_images_are_next_to_views(tmp_path: Path):
             assert np.array_equal(fields["a"], replayed(image, drawn, "a", 48))
     brighter = pairs.views(a=BIG, field="left.png").random_invert(1, fields="a")
     assert np.array_equal(brighter.sample(1)[0], 255 - pairs.views(a=BIG, field="left.png").sample(1)[0])
-    with pytest.raises(feedline.ConfigError, match=r"there is no field 'left\.png'; there are a, right\.png, mask"):
+    with pytest.raises(
+        feedline.ConfigError, match=r"there is no field 'left\.png'; the fields are a, right\.png, mask"
+    ):
         pairs.views(a=BIG, field="left.png").random_invert(fields="left.png")
 
 
@@ -377,8 +379,8 @@ def test_a_dataset_with_random_views_is_random(photos: Path):
         (lambda d: d.views(image_1=BIG, field="label"), "there is no image 'label'"),
         (lambda d: d.views(a=feedline.chain().decode("L")), "place decode before views"),
         (lambda d: d.views(a=feedline.chain().random_invert(fields="image")), "omit fields="),
-        (lambda d: d.views(a=BIG).views(b=BIG), "this chain already has views"),
-        (lambda d: d.views(a=BIG).five_crop(8), "this chain already has views"),
+        (lambda d: d.views(a=BIG).views(b=BIG), "this dataset already has views"),
+        (lambda d: d.views(a=BIG).five_crop(8), "this dataset already has views"),
         (lambda d: d.views(a=BIG).cache(), "place cache before views"),
         (lambda d: d.normalize((0.5,), (0.5,)).views(a=BIG), "place it after views"),
         (lambda d: d.views(a=BIG, b=BIG.normalize((0.5,), (0.5,))).random_invert(), "'b': random_invert"),

@@ -80,7 +80,7 @@ Dataset arrays_dataset(const std::vector<ArrayRow>& rows) {
   std::vector<NamedArray> named;
   for (const auto& [name, owner, address, count, stride, dtype, shape, offsets, pad, kind] : rows) {
     if (shape.size() >= Shape::kMaxDims)
-      raise_config("arrays: \"" + name + "\" has more than " + std::to_string(Shape::kMaxDims) + " extents");
+      raise_config("arrays: \"" + name + "\" has more than " + std::to_string(Shape::kMaxDims) + " dimensions");
     Shape row;
     for (std::size_t i = shape.size(); i-- > 0;) row = row.with_front(shape[i]);
     const auto* data =

@@ -72,7 +72,7 @@ class SteadinessWatch:
         images = per_second(arrivals)
         why = None
         if len(images) < _LEAST_SECONDS:
-            why = f"the measurement has {len(images)} whole seconds, and {_LEAST_SECONDS} are needed: raise --seconds"
+            why = f"the measurement has {len(images)} whole seconds, but {_LEAST_SECONDS} are needed: raise --seconds"
         elif self._why:
             why = f"the machine's counters could not be read: {self._why}"
         return {

@@ -44,7 +44,7 @@ def problem_of_file(path: str | os.PathLike[str]) -> str | None:
     if stat.S_ISDIR(kind):
         return f"'{path}' is a folder; pass the name of a file in it, such as {target / 'run.json'}"
     if not os.access(target, os.W_OK):
-        return f"'{path}' exists and is not writable; use another name, or chmod u+w it"
+        return f"'{path}' exists and is not writable; use another name, or make the file writable (chmod u+w)"
     from feedline.record import is_replaced  # imported here: the import takes as long as most commands
 
     return _problem_of_parent(Path(os.path.realpath(target))) if is_replaced(path) else None

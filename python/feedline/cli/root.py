@@ -26,7 +26,7 @@ _SUBCOMMANDS = {
     "stage": "Copy a dataset to a local folder.",
     "cache": "List, verify, prune or clear a cache of remote objects.",
     "trace": "Show where the time of training steps goes, from a torch.profiler trace.",
-    "doctor": "Find problems of a run before it starts.",
+    "doctor": "Find a run's problems before it starts.",
     "diagnose": "Show where a training script's time goes, and why.",
     "tune": "Measure settings of a loader, and save those that help.",
     "top": "Monitor the loaders of a running process.",

@@ -216,7 +216,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
     ) -> Dataset:
         """Calls a Python function on samples, after the preceding operations, in the loader's threads.
 
-        ``map(fn, "image")`` replaces the image by ``fn(image)``, ``map(fn, ("image", "label"))`` passes and returns
+        ``map(fn, "image")`` replaces the image with ``fn(image)``, ``map(fn, ("image", "label"))`` passes and returns
         both, and ``map(fn)`` passes a dict of all fields and returns a dict: missing keys are removed, new keys become
         new fields. Values have the same types as in ``ds[i]``. An image is a writable NumPy array of any size, by
         default uint8 (3, height, width), with the dtype and layout that the operations and ``loader(dtype=, layout=)``

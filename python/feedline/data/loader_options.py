@@ -175,11 +175,11 @@ def _wrapper(dataset: _engine.Dataset, layout: Any) -> Wrapper:
 
 
 def _report_no_batch(given: Mapping[str, Any], samples: int, world_size: int) -> None:
-    """Warns if an epoch has no batch; raises ConfigError if next() would never return a batch."""
+    """Warns if an epoch has no batches; raises ConfigError if next() would never return a batch."""
     over = f" over {world_size} ranks" if world_size > 1 else ""
     size = "" if given["batch_size"] is None else f" of batch_size={given['batch_size']}{over}"
     advice = "remove drop_last" if given["drop_last"] else "change uneven"
-    text = f"loader: an epoch has no batch: {samples} samples do not fill a batch{size}; lower batch_size or {advice}"
+    text = f"loader: an epoch has no batches: {samples} samples do not fill a batch{size}; lower batch_size or {advice}"
     if given["epochs"] == math.inf:
         raise ConfigError(f"{text}; with epochs=math.inf next() would never return")
     warnings.warn(text, stacklevel=5)  # the caller of Dataset.loader, or on other ranks of the first use

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets whose sequences of tokens are packed into rows of one length."""
+"""Datasets whose sequences of tokens are packed into rows of equal length."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pack(engine: _engine.Dataset, given: dict[str, Any]) -> PackedSequences:
 
 
 class PackedSequences:
-    """The documents of a dataset, packed into rows of one length. Created by :meth:`Dataset.pack_sequences`."""
+    """The documents of a dataset, packed into rows of equal length. Created by :meth:`Dataset.pack_sequences`."""
 
     def __init__(self, engine: _engine.PackedDataset, options: dict[str, Any]) -> None:
         self._engine = engine
@@ -85,9 +85,9 @@ class PackedSequences:
 
         The documents are permuted globally in every epoch, as by :meth:`Dataset.loader`, and packed window by window.
         The stream of packs is the same for any number of ranks, threads and batches: a global batch is the next
-        ``batch_size * world_size`` packs of it. They are dealt to the ranks so that the sums of squared document
-        lengths, and so the times of attention, are similar. A state can be loaded with another number of ranks or
-        another batch size, at the same pack.
+        ``batch_size * world_size`` packs of it. They are divided among the ranks so that the sums of squared
+        document lengths, and therefore the times for attention, are similar. A state can be loaded with a different
+        number of ranks or batch size, and resumes at the same pack.
 
         Args:
             batch_size: rows per batch, on each rank.

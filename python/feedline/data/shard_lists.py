@@ -62,8 +62,8 @@ def check(shards: list[Listed], engine: _engine.Dataset) -> None:
     for (name, said), end in zip(shards, engine.shard_ends(), strict=False):
         if said is not None and end - begin != said:
             raise DataError(
-                f"open: {name}: the shard has {end - begin:,} samples, but its list contains {said:,}: the list "
-                "belongs to a different version of the shard, or either is damaged",
+                f"open: {name}: the shard has {end - begin:,} samples, but its list specifies {said:,}: the list "
+                "belongs to a different version of the shard, or one of them is damaged",
                 shard=name,
             )
         begin = end

@@ -198,7 +198,7 @@ def warn_of_merged_folders(where: str, engine: _engine.Dataset, callers: int = 1
     last = engine.key(end - 1).split("/")[1]
     if last != inner[0]:
         warnings.warn(
-            f"{where}: the class folder '{name}' of '{engine.source}' contains no image itself, and the images of the "
+            f"{where}: the class folder '{name}' of '{engine.source}' contains no images itself, and the images of the "
             f"folders in it, '{inner[0]}' to '{last}', become one class; to use these folders as classes, open "
             f"'{os.path.join(engine.source, name)}'",
             stacklevel=2 + callers,

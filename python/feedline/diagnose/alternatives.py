@@ -2,7 +2,7 @@
 """Describes what the measurements show about other worker counts and Feedline's loader.
 
 Each sentence is derived only from the measurements and the comparisons shown in the table: a difference within the
-intervals is reported as undecided, and a measurement without an interval supports no advice.
+intervals is reported as undecided, and advice is not based on a measurement without an interval.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _unfed(summary: Summary, gpu: Gpu) -> str:
     if host.used_cpus is None:
         return words
     busy = host.used_cpus / max(host.cpus, 1e-9)
-    side = "so the production of batches is CPU-bound" if busy >= _ALL_CPUS else "producing batches and waiting"
+    side = "so producing batches is CPU-bound" if busy >= _ALL_CPUS else "producing batches and waiting"
     side = "so batches wait for storage or the network" if busy < _FEW_CPUS else side
     makers = summary.counted(summary.workers)
     return f"{words}: {makers} and the loop use {host.used_cpus:.1f} of {host.cpus:.3g} CPUs, {side}"

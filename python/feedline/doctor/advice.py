@@ -61,8 +61,8 @@ def _of_links(machine: PreflightFacts) -> tuple[bool | None, str]:
         return None, ""
     if any(_UNIFIED.search(name) for name in names):
         return False, (
-            f"{names[0]} shares the CPU's memory, so batches cross no bus: page-locking gains no transfer rate, and "
-            "the model's memory and the prefetched batches must fit in the same memory"
+            f"{names[0]} shares the CPU's memory, so batches are not copied over a bus: page-locking does not speed up "
+            "transfers, and the model and the prefetched batches must fit in the same memory"
         )
     if any(_COHERENT.search(name) for name in names):
         return True, (

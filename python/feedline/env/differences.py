@@ -41,7 +41,7 @@ class Difference:
         if self.what == "added":
             return f"{self.name} {self.second} is not listed"
         if self.what == "version":
-            return f"{self.name} {self.first} is installed as {self.second}"
+            return f"{self.name} is {self.second} instead of {self.first}"
         return f"{self.name} has a different {self.what}"
 
 

@@ -31,8 +31,8 @@ class PackedLoader(Loader):
       with variable lengths. The padding of a row is a separate segment, after the row's documents.
     - ``max_seqlen``, int: tokens of the longest segment.
 
-    The arrays are on the loader's device, ``max_seqlen`` is always a Python number. The rest is as for
-    :class:`Loader`: the order is global, and a state contains the epoch and the position in the stream of packs.
+    The arrays are on the loader's device; ``max_seqlen`` is always a Python number. As with :class:`Loader`, the order
+    is global, and a state contains the epoch and the position in the stream of packs.
     """
 
     def __init__(

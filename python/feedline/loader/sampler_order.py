@@ -114,7 +114,7 @@ class SamplerOrder:
             )
         engine.set_sampling(held)
         engine.restore(dict(state))
-        if engine.epoch != epoch:  # the state was taken after an epoch's last batch
+        if engine.epoch != epoch:  # the state was saved after an epoch's last batch
             held = self._read(engine.epoch)
             engine.set_sampling(held)
             begin = {"epoch": engine.epoch, "position": 0, "delivered": [], "left_out": 0}

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads rank and world size from the environment variables of launchers, in the order listed in docs/parallelism.md."""
+"""Reads the rank and world size from the environment variables of launchers, in the order listed in
+docs/parallelism.md.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ _SHELLS = ("bash", "sh", "zsh", "ksh", "tcsh", "csh", "dash", "fish")
 
 
 def from_environment(environment: Mapping[str, str]) -> ProcessRank | None:
-    """Reads rank and world size from the launcher's environment variables; None if there is no launcher.
+    """Reads the rank and world size from the launcher's environment variables; None if there is no launcher.
 
     Launchers may be nested, such as torchrun within Slurm. The first launcher in this order started this process;
     the variables of later launchers may count something else, such as machines.

@@ -69,11 +69,11 @@ class Share:
             self._given = _checked(where, rank, world_size)
 
     def place(self) -> ProcessRank:
-        """Returns rank and world size: the current values before the first epoch, later those of the first epoch."""
+        """Returns the rank and world size: the current ones before the first epoch, then those of that epoch."""
         return self._given or self._begun or _found(self._where)
 
     def begin(self) -> ProcessRank:
-        """Returns rank and world size for a new epoch.
+        """Returns the rank and world size for a new epoch.
 
         Raises:
             ConfigError: torch.distributed has other values than at the first epoch.

@@ -63,8 +63,8 @@ _VARIABLES = (
 
 
 def software_facts() -> dict[str, str | bool | None]:
-    """Returns interpreter, C library, packages and variables; ``environment`` is a hash of the versions of all
-    packages.
+    """Returns the interpreter, C library, packages and environment variables; ``environment`` is a hash of the versions
+    of all packages.
     """
     facts: dict[str, str | bool | None] = {
         "python": platform.python_version(),

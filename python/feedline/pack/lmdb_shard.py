@@ -129,7 +129,7 @@ def check(content: Content) -> None:
         size = len(_key(name))
         if size > _MOST_KEY_BYTES:
             raise DataError(
-                f"pack: the key '{name}' has {size} bytes, and LMDB allows {_MOST_KEY_BYTES}; shorten the name of the "
+                f"pack: the key '{name}' has {size} bytes, but LMDB allows {_MOST_KEY_BYTES}; shorten the name of the "
                 "file, or pack into another format",
                 key=name,
             )

@@ -105,7 +105,7 @@ class MdsShardFile:
         self.bytes += self.taken(content)
         if self.bytes > MOST_SHARD_BYTES:
             raise DataError(
-                f"pack: {self.path.name} would have {self.bytes:,} bytes, and MDS allows at most 4 GiB; pass a smaller "
+                f"pack: {self.path.name} would have {self.bytes:,} bytes, but MDS allows at most 4 GiB; pass a smaller "
                 "shard_bytes or samples_per_shard"
             )
         for _, data in content:

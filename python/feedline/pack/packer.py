@@ -216,11 +216,11 @@ def _check_parts(destination: Destination, own: str, part: Part | None) -> None:
     others = {name: found for name in names if name != own and (found := part_in(name))}
     if part is None and others:
         raise ConfigError(
-            f"pack: {destination.shown} was started in ranges of shards ({min(others)}); resume with --shard-range, or "
+            f"pack: {destination.shown} was started with --shard-range ({min(others)}); resume with --shard-range, or "
             "merge them with feedline merge-index"
         )
     if part is not None and UNFINISHED_NAME in names:
-        raise ConfigError(f"pack: {destination.shown} was started without ranges; resume without --shard-range")
+        raise ConfigError(f"pack: {destination.shown} was started without --shard-range; resume without --shard-range")
     for name, (first, end) in sorted(others.items()):
         if part is not None and first < part.end and part.first < end:
             raise ConfigError(
@@ -232,7 +232,7 @@ def _check_parts(destination: Destination, own: str, part: Part | None) -> None:
 def _of_whole(whole: Manifest, destination: Destination, work: Work) -> Report:
     """Returns the result for a dataset that is already complete."""
     if not whole.complete:
-        raise ConfigError(f"pack: {destination.shown} was started without ranges; resume without --shard-range")
+        raise ConfigError(f"pack: {destination.shown} was started without --shard-range; resume without --shard-range")
     destination.verify(whole.shards, {})
     if work.part is not None:
         whole = replace(whole, shards=whole.shards[work.part.first : work.part.end])

@@ -47,8 +47,10 @@ class _Pickler(pickle.Pickler):
 
 
 def pickled_size(dataset: Any, limit_s: float = _MOST_S) -> dict[str, Any]:
-    """Returns ``bytes``, a lower bound of the memory that each worker copies, ``whole``, whether everything was pickled
-    within `limit_s` seconds, and ``why``, the reason if the dataset cannot be pickled; ``bytes`` is then None.
+    """Estimates the memory that each worker copies, by pickling the dataset for at most `limit_s` seconds.
+
+    Returns ``bytes``, a lower bound on this memory; ``whole``, whether everything was pickled in time; and ``why``, the
+    reason if the dataset cannot be pickled. ``bytes`` is then None.
     """
     counter = _Counter(limit_s)
     try:

@@ -91,7 +91,7 @@ def _link_of(summary: Mapping[str, Any]) -> dict[str, Any]:
     kinds = _kinds(copies)
     if len(timed) < len(copies):
         spent = sum(one["host_ms"] for one in copies)
-        return link("pcie", spent, None, f"time in the calls of copies{kinds}, which may wait for earlier kernels")
+        return link("pcie", spent, None, f"time in copy calls{kinds}, which may wait for earlier kernels")
     ms = sum(one["device_ms"] for one in copies)
     return link(
         "pcie", ms, size / ms * 1000 if ms else None, f"copies{kinds}, measured on their stream by device events"

@@ -192,7 +192,7 @@ def _unequal_edges(record: Mapping[str, Any]) -> str | None:
     for name, histogram in record["histograms"].items():
         edges, counts = histogram["edges"], histogram["counts"]
         if len(edges) != len(counts) + 1 or any(a >= b for a, b in itertools.pairwise(edges)):
-            return f"record.histograms.{name} must have ascending edges, one more than counts"
+            return f"record.histograms.{name} must have ascending edges, and one more edge than counts"
     for series in (record["timeline"] or {"series": []})["series"]:
         if any(len(point) != 3 for point in series["points"]):
             return "record.timeline: every point must have three numbers"

@@ -115,7 +115,8 @@ def compare(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str] =
         if record.get(group) is None
     ]
     notes += [
-        f"{label} was recorded on a busy machine: machine measurements count as different only from {SHOWS_BUSY:.0%} on"
+        f"{label} was recorded on a busy machine: machine measurements count as different only if they differ by "
+        f"{SHOWS_BUSY:.0%}"
         for label, record in (("A", a), ("B", b))
         if probes and is_busy(record)
     ]

@@ -43,7 +43,7 @@ _PAGES = {
     ),
     UNSEEN: (
         "the fact had no visible effect",
-        "The fact affects only stages that took no longer.",
+        "The fact affects only stages that did not take longer.",
         "Nothing.",
     ),
     UNKNOWN: (
@@ -65,7 +65,7 @@ def code_of(effect: str) -> str:
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of all effects."""
+    """Returns the documentation pages of all effects."""
     recognised = (
         "A rate is capacity divided by work. A fact that changes the capacity accounts for its own ratio, "
         "as a logarithm; a fact that changes stages accounts for at most the additional time of those stages."

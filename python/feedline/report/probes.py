@@ -75,7 +75,7 @@ def is_busy(record: Mapping[str, Any]) -> bool:
 
 
 def load_of(record: Mapping[str, Any]) -> str:
-    """Returns the load of a busy machine as text, "" if the machine was not busy or this is unknown.
+    """Returns the load of a busy machine as text, or "" if the machine was not busy or its load is unknown.
 
     CPU time of other programs during the run is preferred to the load, which includes the run itself.
     """

@@ -97,7 +97,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("machine", "load_1min"): Rule("CPU time used by other programs", ALL_STAGES, faster=_less, least=0.5),
     ("machine", "cpu"): Rule("another processor", CPU_STAGES, probes=_OF_CPU),
     ("machine", "cpu_flags"): Rule(
-        "instruction sets, by which libraries select their code", CPU_STAGES, probes=_OF_CPU
+        "the CPU's instruction sets, which determine the code that libraries use", CPU_STAGES, probes=_OF_CPU
     ),
     ("machine", "cpu_max_mhz"): Rule(
         "the processor's highest clock", CPU_STAGES, faster=_more, least=0.02, probes=_OF_CPU
@@ -124,7 +124,7 @@ _RULES: dict[tuple[str, str], Rule] = {
     ),
     ("configuration", "threads"): Rule("threads that prepare batches", capacity=True),
     ("configuration", "num_workers"): Rule("workers that prepare batches", capacity=True),
-    ("configuration", "prefetch_factor"): Rule("prefetched batches absorb delays, but make no batch faster"),
+    ("configuration", "prefetch_factor"): Rule("prefetched batches absorb delays, but do not make batches faster"),
     ("configuration", "class"): Rule("another loader"),
     ("configuration", "native"): Rule("whether Feedline's own threads produce the batches"),
     ("configuration", "start_method"): Rule("how workers start"),

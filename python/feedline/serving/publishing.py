@@ -111,7 +111,7 @@ def open_folder(path: str, uid: int) -> int:
     os.close(folder)
     if status.st_uid != uid:
         raise Error(f"{path} belongs to user {status.st_uid}: set FEEDLINE_RUNTIME_DIR to your own folder")
-    raise Error(f"{path} is accessible to other users: chmod 700 {path}")
+    raise Error(f"{path} is accessible to other users: run chmod 700 {path}")
 
 
 def connect(folder: int, name: str, timeout_s: float) -> socket.socket:

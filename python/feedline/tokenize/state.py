@@ -37,7 +37,9 @@ class Output:
         return self.prefix.with_name(self.prefix.name + end)
 
     def description(self) -> dict[str, Any] | None:
-        """Returns the description of a finished output, or None. Raises ConfigError if other files have its names."""
+        """Returns the description of a finished output, or None. Raises ConfigError if other files have the output's
+        names.
+        """
         try:
             content = json.loads(self._description.read_bytes())
         except FileNotFoundError:

@@ -59,7 +59,9 @@ class _Worker:
         pid, code = self.process.pid, self.process.exitcode
         how = "closed its pipe" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:
-            how = f"was killed by signal {-code}" + (" (SIGKILL, for example for lack of memory)" if code == -9 else "")
+            how = f"was killed by signal {-code}" + (
+                " (SIGKILL, possibly because memory ran out)" if code == -9 else ""
+            )
         number = self.part.number if self.part is not None else 0
         hint = "the same call resumes after the finished parts"
         if code is not None and code > 0:

@@ -51,13 +51,13 @@ def storage_waits(moment: Moment) -> bool:
 
 
 def indicators_text(seen: Seen) -> str:
-    """Describes the indicators, as in "17 processes use 3.9 of 4 CPUs, so making batches; memory rises by 1.2 GB"."""
+    """Describes the indicators, as in "17 processes use 0.4 of 4 CPUs, and tasks wait for storage"."""
     host = seen.now.host
     words = []
     if host.cpus_used is not None:
         count = len(host.pids)
         processes = "1 process uses" if count == 1 else f"{count} processes use"
-        side = ", so making batches" if all_cpus_used(seen.now) else ""
+        side = ", so producing batches is CPU-bound" if all_cpus_used(seen.now) else ""
         side = ", and tasks wait for storage" if storage_waits(seen.now) else side
         words.append(f"{processes} {host.cpus_used:.1f} of {host.cpus_usable:g} CPUs{side}")
     rise = rising_bytes(seen)

@@ -98,8 +98,8 @@ def _of_batch_size(wait: float) -> Expected:
     return Expected(
         0.0,
         1.0,
-        f"a larger batch uses the GPU better, up to twice; the loader's share of {wait:.0%} does not shrink, because "
-        "each sample costs as much as before",
+        f"a larger batch can use the GPU up to twice as well; the loader's share of {wait:.0%} does not shrink, "
+        "because each sample costs as much as before",
     )
 
 

@@ -39,7 +39,7 @@ def sentence(result: SearchResult) -> str:
         return f"{_change(result)}: {_gain_words(result)}"
     if of(result) == NO_GAIN:
         less = "" if result.best == result.base else f"; equally fast with fewer resources: {_change(result)}"
-        return f"no change that was tried gains{_bound_words(result)}: the current settings are good{less}"
+        return f"no change that was tried helps{_bound_words(result)}: keep the current settings{less}"
     if _was_claimed(result):
         proof = result.proof
         if proof is None or proof.pairs < 2:
@@ -94,7 +94,7 @@ def _bound_words(result: SearchResult) -> str:
     """Describes the gain that the intervals of rejected changes still allow."""
     rejected = [rung for rung in result.rungs if not rung.kept and not rung.candidate.reported]
     most = max((rung.comparison.high for rung in rejected if rung.comparison), default=1.0)
-    return f" more than {most - 1:.0%}" if most >= LEAST_GAIN_LAST else ""
+    return f" by more than {most - 1:.0%}" if most >= LEAST_GAIN_LAST else ""
 
 
 def _open_words(result: SearchResult) -> str:

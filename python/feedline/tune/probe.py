@@ -25,7 +25,7 @@ from feedline.profiler.variables import EXTENSION, SESSION
 
 SOCKET, CLAIM, HOLD, HELD, RELEASE = "tune.socket", "tune.claim", "tune.hold", "held", "tune.release"
 GO, END = "go", "end"
-STEPS, STEPPING = 8, "stepping"  # calls of next() after which a loop is reported as running
+STEPS, STEPPING = 8, "stepping"  # calls to next() after which a loop is reported as running
 _LOOK_S = 0.05
 _released = False
 _calls = 0

@@ -192,7 +192,7 @@ class _Run:
             time.sleep(_POLL_S)
 
     def _hold(self, script: subprocess.Popen[bytes]) -> list[str]:
-        """Pauses every loop of the script at its next call of next(); failures are added to the notes."""
+        """Pauses every loop of the script at its next call to next(); failures are added to the notes."""
         (self._folder / probe.HOLD).touch()
         until = time.monotonic() + _HOLD_S
         while time.monotonic() < until:

@@ -76,7 +76,7 @@ class Plant(Protocol):
 
 @dataclass(frozen=True)
 class Expected:
-    """The effect of a change that is expected before it is measured: relative gains in samples per second."""
+    """The expected effect of a change, before it is measured: relative gains in samples per second."""
 
     low: float
     high: float

@@ -90,7 +90,7 @@ _PAGES = (
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of findings that only `verify` reports."""
+    """Returns the documentation pages of findings that only `verify` reports."""
     return [Entry(code, "verify", title, means, recognised, to_do) for code, title, means, recognised, to_do in _PAGES]
 
 

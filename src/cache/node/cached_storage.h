@@ -15,7 +15,7 @@
 namespace feedline::cache {
 
 // Thread-safe. An object is fetched on the first read, not when opened. Objects that cannot be cached are read from the
-// wrapped backend. Each call of open() queries that backend for the current version, unless the caller specifies a
+// wrapped backend. Each call to open() queries that backend for the current version, unless the caller specifies a
 // version.
 class CachedStorage final : public storage::Storage {
  public:

@@ -385,7 +385,7 @@ std::string NodeCache::summary() const {
 }
 
 Result<void> NodeCache::Output::append(std::span<const std::byte> bytes) {
-  if (bytes.size() > left_) return storage_error("the object is longer than its version", 0);
+  if (bytes.size() > left_) return storage_error("the object has more bytes than its version specifies", 0);
   left_ -= bytes.size();
   sum_.add(bytes);
   while (!bytes.empty()) {

@@ -137,7 +137,8 @@ class NodeCache {
 // The output to which fill() writes an object sequentially.
 class NodeCache::Output {
  public:
-  // Returns an error if the disk is full or the object is longer than its version; fill() must return that error.
+  // Returns an error if the disk is full or the object has more bytes than its version specifies; fill() must return
+  // that error.
   Result<void> append(std::span<const std::byte> bytes);
 
  private:

@@ -24,8 +24,8 @@ class Stop {
 
 inline bool is_stopped(const Stop* stop) { return stop != nullptr && stop->is_stopped(); }
 
-// While this object exists, stop() calls `wake`, under a separate lock, so that waiting threads check again. stop:
-// nullptr for no effect.
+// While this object exists, stop() calls `wake`, under a separate lock, so that waiting threads check again. Has no
+// effect if `stop` is nullptr.
 class Waking {
  public:
   Waking(Stop* stop, std::function<void()> wake);

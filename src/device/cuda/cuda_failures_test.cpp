@@ -156,7 +156,7 @@ TEST(CudaDeviceRefuses, WhereTheDriverHasNoDevice) {
   const FakeDriver fake(0);
   const std::string said = refusal(0);
   unsetenv("CUDA_VISIBLE_DEVICES");
-  EXPECT_SAYS(said, "shows no GPU to this process");
+  EXPECT_SAYS(said, "reports no GPU to this process");
   EXPECT_SAYS(said, "CUDA_VISIBLE_DEVICES (it is \"7\")");
 }
 

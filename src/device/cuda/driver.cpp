@@ -100,7 +100,7 @@ Result<std::shared_ptr<const Driver>> Driver::load(const std::string& file) {
     return std::unexpected(for_a_loader(std::move(error)));
   }
   if (driver->devices_ == 0)
-    return config_error("device: the driver shows no GPU to this process" + advice(kNoDevice) +
+    return config_error("device: the driver reports no GPU to this process" + advice(kNoDevice) +
                         (driver->visible_.empty() ? "" : " (it is \"" + driver->visible_ + "\")") + kHostInstead);
   return std::shared_ptr<const Driver>(std::move(driver));
 }

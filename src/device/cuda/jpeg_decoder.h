@@ -49,7 +49,7 @@ class JpegDecoder final : public ImageDecoder {
   const std::shared_ptr<PinnedAllocator> pinned_;
   const std::shared_ptr<ImageBlocks> blocks_;
   std::atomic<std::uint64_t> decoded_ = 0, brought_ = 0;
-  mutable std::mutex mutex_;                      // never held during calls of the driver or of nvJPEG
+  mutable std::mutex mutex_;                      // never held during calls to the driver or to nvJPEG
   std::vector<std::unique_ptr<JpegLane>> lanes_;  // unused ones
   std::unordered_map<const std::byte*, std::shared_ptr<const ImageBlock>> images_;  // by the row's address
   std::optional<Error> failure_;

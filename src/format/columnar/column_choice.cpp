@@ -154,8 +154,8 @@ Result<std::vector<PickedColumn>> choose(const WantedField& spec, NullValue null
     FEEDLINE_TRY(auto fields, choose_matrix(spec, name, null, columns));
     if (!fields.empty()) return fields;
   }
-  return config_error("no column for the field '" + spec.name + "' (" + spec.names() +
-                      "); there are: " + names_of(columns));
+  return config_error("no column for the field '" + spec.name + "' (" + spec.names() + "); the columns are " +
+                      names_of(columns));
 }
 
 // Returns the image column: the only image column according to the schema or, failing that, according to column names.
@@ -199,7 +199,7 @@ Result<std::vector<PickedColumn>> default_columns(const std::vector<ColumnType>&
     FEEDLINE_TRY(fields.emplace_back(), choose({column.name, {}, {}}, column));
   }
   if (!fields.empty()) return fields;
-  return config_error("no column can be a field; there are: " + names_of(columns));
+  return config_error("no column can be a field; the columns are " + names_of(columns));
 }
 
 }  // namespace
@@ -235,8 +235,8 @@ Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& f
   for (const PickedColumn& field : fields) {
     const auto at = std::ranges::find(columns, field.column.name, &ColumnType::name);
     if (at == columns.end())
-      return config_error("the file has no column '" + field.column.name +
-                          "', which others have; there are: " + names_of(columns));
+      return config_error("the file has no column '" + field.column.name + "', which others have; the columns are " +
+                          names_of(columns));
     if (at->holds != Holds::kNothing && !have_same_values(*at, field.column))
       return config_error("the column '" + field.column.name + "' holds " + described(*at) + " in this file, but " +
                           described(field.column) + " in others: the schema changes between files");

@@ -62,7 +62,7 @@ class ColumnGather {
       std::memcpy(destination.data + row.to * destination.stride, &field.value, sizeof field.value);
       return {};
     }
-    if (*field.array != destination.spec) return data_error("a row has another shape", "format");
+    if (*field.array != destination.spec) return data_error("a row has a different shape", "format");
     if (!field.bytes.empty())
       std::memcpy(destination.data + row.to * destination.stride, field.bytes.data(), field.bytes.size());
     return {};

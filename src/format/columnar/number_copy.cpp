@@ -141,7 +141,7 @@ Result<void> copy_lists(const NumberRun& run, std::span<const GatheredRow> rows,
   const std::size_t width = size_of(conversion.from), bytes = conversion.elements * width;
   const std::uint64_t numbers = run.values.size() / width;
   if (run.list_begins.empty() && run.elements != conversion.elements)
-    return data_error("a list has another number of elements", "format");
+    return data_error("a list has a different number of elements", "format");
   for (const GatheredRow& row : rows) {
     const std::uint64_t i = row.row - run.begin;
     if (!run.valid.empty() && !is_valid(run.valid, i)) return no_value();
@@ -150,7 +150,7 @@ Result<void> copy_lists(const NumberRun& run, std::span<const GatheredRow> rows,
       FEEDLINE_CHECK(i + 1 < run.list_begins.size());
       begin = run.list_begins[i];
       if (run.list_begins[i + 1] - begin != conversion.elements)
-        return data_error("a list has another number of elements", "format");
+        return data_error("a list has a different number of elements", "format");
     }
     if (begin > numbers || numbers - begin < conversion.elements)
       return data_error("a list extends beyond the stored numbers", "format");

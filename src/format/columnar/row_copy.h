@@ -35,11 +35,10 @@ class RowCopy {
   using Fill = std::function<Result<void>(std::size_t part, std::uint64_t first, std::uint64_t end,
                                           std::span<const FieldRows> fields)>;
 
-  // The samples of a block. They are more than the rows of most pages of Parquet files, so that few pages are decoded
-  // for two blocks.
+  // The samples of a block. Most pages of Parquet files have fewer rows, so that few pages are decoded for two blocks.
   static constexpr std::uint64_t kBlockSamples = 65'536;
 
-  // specs: of the fields. Returns nullptr if the memory cannot be reserved. Requires: samples > 0, parts > 0.
+  // specs: the specs of the fields. Returns nullptr if the memory cannot be reserved. Requires: samples > 0, parts > 0.
   static std::unique_ptr<RowCopy> make(std::uint64_t samples, std::vector<ArraySpec> specs, std::size_t parts,
                                        std::uint64_t block_samples = kBlockSamples);
   static std::uint64_t bytes_of(std::uint64_t samples, std::span<const ArraySpec> specs);
@@ -50,7 +49,7 @@ class RowCopy {
   std::uint64_t copy(std::span<const SampleRow> samples, std::span<const ArrayView> first_rows, const Fill& fill,
                      std::vector<SampleRow>& others);
 
-  // Returns whether no block remains to be filled.
+  // Returns true if no block remains to be filled.
   bool is_complete() const { return to_fill_.load(std::memory_order_acquire) == 0; }
   std::uint64_t filled_bytes() const;
 

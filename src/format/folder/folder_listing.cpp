@@ -141,7 +141,7 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
                           root + "/" + name,
                           name,
                           {},
-                          "class folder '" + name + "' contains no image (" + image_extensions() +
+                          "class folder '" + name + "' contains no images (" + image_extensions() +
                               "): remove it, or put its images in" +
                               (has_json ? "; if it holds the annotations of a COCO set, open their .json file" : "")});
   }

@@ -30,7 +30,7 @@ Result<std::string> made_plain(const storage::Storage& storage, const std::strin
                                const MakePlain& make, cache::Notes* notes = nullptr,
                                const cache::SystemWrites& writes = cache::system_writes());
 
-// Like made_plain(), for a shard compressed by gzip or zlib. Fails with kData if the compressed data is damaged or
+// Like made_plain(), for a shard compressed with gzip or zlib. Fails with kData if the compressed data is damaged or
 // truncated.
 Result<std::string> decompressed(const storage::Storage& storage, const std::string& path, std::string_view extension,
                                  cache::Notes* notes = nullptr,

@@ -142,7 +142,7 @@ Result<void> add_pattern(const Spec& spec, const LmdbIndex& index, const ReadEnt
   const auto entries = first_of(pattern, index);
   if (entries.empty())
     return config_error("no key matches '" + std::string(spec.pattern) + "' of the field '" + field.description.name +
-                        "'; there are " + keys_shown(index));
+                        "'; the keys are " + keys_shown(index));
   Seen seen;
   if (!spec.said) {
     FEEDLINE_TRY(seen, look_at(entries, read));
@@ -173,7 +173,7 @@ Result<LmdbLayout> usual_layout(const LmdbIndex& index, const ReadEntry& read) {
   if (seen.are_all(seen.datums)) return choose_layout({"image", "label"}, index, read);
   return config_error(
       "the values are neither images nor Datums; specify the keys of the fields, as in "
-      "fields=(\"image={key}.jpg\", \"label={key}.cls\"); there are " +
+      "fields=(\"image={key}.jpg\", \"label={key}.cls\"); the keys are " +
       keys_shown(index));
 }
 

@@ -60,7 +60,7 @@ Result<std::vector<NamedArray>> choose(std::vector<NamedArray> arrays, const std
     // an array without a name gets the name that the user chose
     if (is_alone && specs.size() == 1) found = arrays.begin();
     if (found == arrays.end())
-      return config_error("fields: there is no array '" + spec.array + "'; there are " + names_of(arrays));
+      return config_error("fields: there is no array '" + spec.array + "'; the arrays are " + names_of(arrays));
     NamedArray array = *found;
     if (!spec.name.empty()) array.name = spec.name;
     if (spec.kind) array.kind = format::name_of(*spec.kind);

@@ -209,7 +209,7 @@ TEST(ZipDirectory, WhatItSaysIsChecked) {
     return refused(file);
   };
   EXPECT_CONTAINS(with(entry + 8, std::uint16_t{1}), "is encrypted");
-  EXPECT_CONTAINS(with(entry + 10, std::uint16_t{12}), "compressed by method 12");
+  EXPECT_CONTAINS(with(entry + 10, std::uint16_t{12}), "compressed with method 12");
   EXPECT_CONTAINS(with(entry + 20, std::uint32_t{5000}), "extends beyond the end");
   EXPECT_CONTAINS(with(entry + 24, std::uint32_t{5}), "has two different sizes");
   EXPECT_CONTAINS(with(entry + 24, ~std::uint32_t{0}), "damaged sizes");

@@ -90,7 +90,7 @@ Result<ZipMember> member_in(Bytes archive, Bytes entry, std::size_t name_bytes, 
   if ((at<std::uint16_t>(entry, 8) & 1U) != 0) return refused(shown + "is encrypted");
   const auto method = at<std::uint16_t>(entry, 10);
   if (method != 0 && method != Z_DEFLATED)
-    return refused(shown + "is compressed by method " + std::to_string(method) +
+    return refused(shown + "is compressed with method " + std::to_string(method) +
                    "; only stored and deflated members are supported");
   member.is_deflated = method != 0;
   member.crc = at<std::uint32_t>(entry, 16);

@@ -99,7 +99,7 @@ std::uint64_t PackedFormat::length(std::uint64_t index, std::size_t field) const
   return found.batch ? found.batch->ends.size() / found.batch->rows.size() : 1;
 }
 
-// A row has at most a piece per token.
+// A row has at most one piece per token.
 std::uint64_t PackedFormat::longest(std::size_t field) const { return options_.length + (field == kEnds ? 1 : 0); }
 
 Result<std::uint64_t> PackedFormat::fill(std::span<const std::uint64_t> samples,
@@ -178,7 +178,7 @@ Result<std::uint64_t> PackedFormat::read_piece(const PackPiece& piece, std::span
   return read;
 }
 
-// The document that could not be read, otherwise the first one of the row.
+// Returns the location of the document that could not be read, or of the row's first document.
 Where PackedFormat::where(std::uint64_t index) const {
   const FoundRow found = find(index);
   if (!found.batch || found.batch->rows[found.row].empty()) return {};

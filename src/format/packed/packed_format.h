@@ -17,8 +17,8 @@
 
 namespace feedline::format {
 
-// Rows of packed sequences. Like GivenFiles, this dataset changes: a sample is a row of a batch that was added, until
-// it is forgotten. A row of `length` tokens has the fields
+// Rows of packed sequences. Like GivenFiles, this dataset can change: batches of rows are added and later forgotten.
+// Each row is a sample. A row of `length` tokens has the fields
 //
 //   input_ids     the tokens of its pieces, one after the other, then padding
 //   labels        see PackLabels; -100 in the padding
@@ -27,8 +27,8 @@ namespace feedline::format {
 //   cu_seqlens    a part of the batch's list of segment ends, see below
 //
 // cu_seqlens is one list for a whole batch: 0, and the end of each segment (piece or padding) in the concatenation of
-// all rows. It is stored in equal parts, one per row, the last one padded with the last end. So the field of the batch,
-// as one dimension and cut to segments + 1, is the list, in the same memory on any device.
+// all rows. It is stored in equal parts, one per row; the last part is padded with the last end. The parts are
+// consecutive in the memory of the batch, on the host or a device, so their first segments + 1 numbers are the list.
 class PackedFormat final : public FilledFormat {
  public:
   // Requires: valid options.

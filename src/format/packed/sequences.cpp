@@ -106,7 +106,7 @@ class RecordSequences final : public Sequences {
   std::vector<std::uint64_t> lengths_;
 };
 
-// A field whose samples may be sequences: for rows, the lengths must be known; of records, only the kind is known.
+// Returns whether the field's samples may be sequences. Lengths of rows must be known; records have only a kind.
 bool may_be_sequences(const FieldDescription& field, bool are_rows) {
   if (field.kind != FieldKind::kArray) return false;
   const ArraySpec& spec = field.array;

@@ -97,7 +97,7 @@ Result<bool> join(const FileDescriptor& fd, const std::string& name, const Pixel
     if (!cache::is_named(fd, name)) return false;
     FEEDLINE_CHECK_OK(take_over(fd, name, contents));
   } else if (errno != EWOULDBLOCK) {
-    return file_error("cannot lock, which writing a pixel file requires; use a path on a local disk", name, errno);
+    return file_error("cannot lock the file, which is required to write it; use a path on a local disk", name, errno);
   }
   if (!cache::lock_open_file(fd, LOCK_SH)) return file_error("cannot lock", name, errno);
   if (!cache::is_named(fd, name)) return false;

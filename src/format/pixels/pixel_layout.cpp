@@ -134,10 +134,10 @@ std::string PixelContents::difference(const PixelContents& other) const {
   if (preparation != other.preparation)
     return "the existing pixels are " + preparation + "; these would be " + other.preparation;
   if (samples != other.samples || fingerprint != other.fingerprint)
-    return "the existing pixels are of another dataset, or its samples have changed: " + std::to_string(samples) +
+    return "the existing pixels are from another dataset, or its samples have changed: " + std::to_string(samples) +
            " samples of " + source + " exist, but " + std::to_string(other.samples) + " of " + other.source +
            " are needed";
-  if (source != other.source) return "the existing pixels are of " + source + "; these would be of " + other.source;
+  if (source != other.source) return "the existing pixels are from " + source + "; these would be from " + other.source;
   if (described(fields) != described(other.fields))
     return "the existing fields are " + described(fields) + "; these would be " + described(other.fields);
   return classes == other.classes ? std::string() : "the existing classes have different names";

@@ -44,7 +44,7 @@ struct PixelContents {
   std::vector<std::byte> serialized() const;
   static Result<PixelContents> parse(std::span<const std::byte> bytes);
   // Returns an empty string if both are equal, otherwise the difference for an error message: "the existing pixels are
-  // of ..., these of ...".
+  // from ...; these would be from ...".
   std::string difference(const PixelContents& other) const;
   std::string digest() const;  // 16 hexadecimal digits; equal if difference() is empty
 };

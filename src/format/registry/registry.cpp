@@ -106,7 +106,7 @@ Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions
   if (!options.format.empty()) {
     const auto named = std::ranges::find(entries(), options.format, &FormatEntry::name);
     if (named == entries().end())
-      return config_error("unknown format '" + options.format + "'; there are " + names_of_all());
+      return config_error("unknown format '" + options.format + "'; the formats are " + names_of_all());
     if (!source.empty()) return *named;
   }
   if (source.empty()) return config_error("the source is empty; name a folder or files of a supported format");
@@ -150,7 +150,7 @@ std::unexpected<Error> located(Error error, const std::string& source) {
 // Checks that options of some formats are set only for these.
 Result<void> check_options(const FormatEntry& entry, const OpenOptions& options) {
   if (options.documents && !entry.has_documents)
-    return config_error("documents= is for Megatron's token files (\"megatron\"), and the source is of \"" +
+    return config_error("documents= is for Megatron's token files (\"megatron\"), but the format of the source is \"" +
                         std::string(entry.name) + "\"");
   const AnnotationOptions& given = options.annotations;
   if (entry.has_annotations) return {};
@@ -160,7 +160,7 @@ Result<void> check_options(const FormatEntry& entry, const OpenOptions& options)
                                                   : nullptr;
   if (name == nullptr) return {};
   return config_error(std::string(name) +
-                      "= is for annotated images (\"coco\", \"voc\", \"yolo\"), and the source is of \"" +
+                      "= is for annotated images (\"coco\", \"voc\", \"yolo\"), but the format of the source is \"" +
                       std::string(entry.name) + "\"");
 }
 

@@ -94,8 +94,8 @@ Result<ColumnChoice> choose(const WantedField& spec, const Columns& columns) {
     return ColumnChoice{FieldDescription{.name = spec.name, .kind = kind},
                         static_cast<std::size_t>(found - columns.begin())};
   }
-  return config_error("no sample has the field '" + spec.name + "' (" + spec.names() +
-                      "); there are: " + names_of(columns));
+  return config_error("no sample has the field '" + spec.name + "' (" + spec.names() + "); the columns are " +
+                      names_of(columns));
 }
 
 // Returns the image column, recognised by its type or name, if there is exactly one.

@@ -100,9 +100,9 @@ struct CheckColumn {
     for (const auto& cells : column.cells) {
       FEEDLINE_CHECK_OK(check_cells(column.name, cells));
       if (cells->rows != column.cells.front()->rows)
-        return config_error("the paths of the field '" + column.name + "' are made from columns with " +
-                            std::to_string(column.cells.front()->rows) + " and " + std::to_string(cells->rows) +
-                            " rows");
+        return config_error(
+            "the paths of the field '" + column.name + "' are made from columns that differ in length: " +
+            std::to_string(column.cells.front()->rows) + " and " + std::to_string(cells->rows) + " rows");
     }
     return column.offsets ? check_lists(column.name, *column.offsets, column.cells.front()->rows) : Result<void>();
   }

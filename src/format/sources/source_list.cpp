@@ -165,7 +165,7 @@ std::string_view kind_by_name(std::string_view path) {
 
 std::string with_article(std::string_view noun) { return (noun.starts_with('A') ? "an " : "a ") + std::string(noun); }
 
-// kConfig: the names in a list show files of kind `what`, which would be read, and files of a different kind.
+// Fails with kConfig if a list has names of files of kind `what`, which would be read, and of a different kind.
 Result<void> check_alike(const std::vector<std::string>& shards, std::string_view what) {
   const auto is_of = [&](const std::string& shard) { return kind_by_name(shard) == what; };
   const auto one = std::ranges::find_if(shards, is_of);

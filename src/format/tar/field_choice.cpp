@@ -90,7 +90,7 @@ Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, b
     }
     if (are_default && field.description.kind == FieldKind::kInteger) continue;
     return config_error("no sample has the field '" + field.description.name + "' (" + joined(field.alternatives) +
-                        "); there are members with: " + joined(present));
+                        "); the members have the extensions " + joined(present));
   }
   return chosen;
 }

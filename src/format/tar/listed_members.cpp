@@ -101,7 +101,7 @@ std::expected<ShardIndex, std::string> grouped(const ListedMembers& listed, cons
     if (!name || is_reserved_name(one.name)) return std::unexpected("'" + one.name + "' is not a file of a sample");
     const std::string extension = to_lower(name->extension);
     if (extension.starts_with("__"))
-      return std::unexpected("'" + one.name + "' marks its sample, and is not a file of it");
+      return std::unexpected("'" + one.name + "' marks its sample and is not one of its files");
     if (keys.empty() || name->key != key) {
       if (!keys.insert(name->key).second) return std::unexpected("sample '" + std::string(name->key) + "' comes twice");
       key = name->key;

@@ -22,7 +22,7 @@ struct PackedFolder {
 // manifest is damaged.
 Result<std::optional<PackedFolder>> packed_folder(const std::string& folder, const storage::Storage& storage);
 
-// Replaces each packed folder in `names` by its tar files. Remote names are checked only if they end in a slash or if
+// Replaces each packed folder in `names` with its tar files. Remote names are checked only if they end in a slash or if
 // there is only one, because each check needs a request.
 Result<std::vector<std::string>> with_packed_tars(std::vector<std::string> names, const storage::Storage& storage);
 

@@ -48,12 +48,12 @@ class SampleGrouper {
     const auto name = split_sample_name(member.name);
     if (!name)
       return report("member_without_dot", Severity::kWarning, member,
-                    "member '" + member.name + "' is skipped: its name has no key and extension");
+                    "member '" + member.name + "' is skipped: its name does not have the form KEY.EXTENSION");
     const std::string extension = to_lower(name->extension);
     ++extensions_[extension];
     if (member.sparse)
       return report("sparse_member", Severity::kError, member,
-                    "member '" + member.name + "' is stored sparse; write the archive without --sparse");
+                    "member '" + member.name + "' is stored as a sparse file; write the archive without --sparse");
     if (!open_ || name->key != key_) start_sample(name->key, member);
     if (builder_.last_sample_has(extension) || extension == "__key__" || extension == "__url__")
       return report("duplicate_suffix", Severity::kError, member,
@@ -84,7 +84,7 @@ class SampleGrouper {
       else if (target->sparse)
         report("sparse_member", Severity::kError, link.member,
                "member '" + link.member.name + "' is a hard link to '" + target->name +
-                   "', which is stored sparse; write the archive without --sparse");
+                   "', which is stored as a sparse file; write the archive without --sparse");
       else
         builder_.move_member(link.number, target->offset, target->bytes);
     }

@@ -52,7 +52,7 @@ Result<bool> looks_like_packed_tar(const storage::Reader& reader, const std::str
   if (!fed && made < block.size()) return true;
   if (made == block.size() && (is_zero(block) || parse_header(block))) return true;
   return config_error("'" + path +
-                      "' is compressed by gzip but is not a tar. The compressed files that can be read are tars and "
+                      "' is compressed with gzip but is not a tar. The compressed files that can be read are tars and "
                       "the tables .csv.gz, .tsv.gz, .jsonl.gz and .json.gz: decompress it");
 }
 

@@ -137,11 +137,11 @@ TEST_P(TarFormatTest, SkipsWhatWebDatasetSkipsAndSaysSo) {
 
 TEST_P(TarFormatTest, RefusesSparseMembersByName) {
   const std::string gnu = TarWriter(Dialect::kGnu).add("1.jpg", "x", 'S').add("2.jpg", "y").finish();
-  EXPECT_CONTAINS(refused(gnu).what, "'1.jpg' is stored sparse");
+  EXPECT_CONTAINS(refused(gnu).what, "'1.jpg' is stored as a sparse file");
   EXPECT_EQ(findings(gnu), "sparse_member:error");
   const std::string pax =
       TarWriter(Dialect::kPax).pax(TarWriter::pax_record("GNU.sparse.name", "3.jpg")).add("made/up.jpg", "x").finish();
-  EXPECT_CONTAINS(refused(pax).what, "'3.jpg' is stored sparse");
+  EXPECT_CONTAINS(refused(pax).what, "'3.jpg' is stored as a sparse file");
 }
 
 TEST_P(TarFormatTest, RefusesWhatIsNoTar) {

@@ -25,7 +25,7 @@ struct Looked {
   Findings findings;
 };
 
-// Reads all integers in the same way as a reader, because only the data shows whether a label is an integer.
+// Parses all integers as a loader would, because only the data shows whether a label is an integer.
 Result<void> look_at_labels(const storage::Reader& reader, const std::vector<FieldChoice>& fields,
                             const std::string& shard, Looked& looked) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 20;  // more than enough white space around a number

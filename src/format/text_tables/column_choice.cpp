@@ -215,7 +215,7 @@ Result<void> take_said(const Spec& spec, const Table& table, const TableColumn& 
 Result<ColumnField> choose(const Spec& spec, const Table& table) {
   const TableColumn* column = table.find(spec.column);
   if (column == nullptr)
-    return config_error("fields: there is no column '" + spec.column + "'; there are " + table.names());
+    return config_error("fields: there is no column '" + spec.column + "'; the columns are " + table.names());
   ColumnField field;
   field.description.name = spec.name;
   field.column = static_cast<std::size_t>(column - table.columns.data());

@@ -158,7 +158,7 @@ TEST(ColumnChoice, WhatCellsHoldSaysWhatAFieldIs) {
 }
 
 TEST(ColumnChoice, WhatCannotBeIsAnError) {
-  EXPECT_EQ(chosen(kTable, {"y"}), "fields: there is no column 'y'; there are path, class, n, x, s, mask_png");
+  EXPECT_EQ(chosen(kTable, {"y"}), "fields: there is no column 'y'; the columns are path, class, n, x, s, mask_png");
   EXPECT_EQ(chosen(kTable, {"n", "n=s"}), "fields: two fields are called 'n'; put NAME= before one of them");
   EXPECT_EQ(chosen(kTable, {"n:image"}),
             "fields: the column 'n' names no files, so the field 'n' cannot be of kind image");

@@ -92,7 +92,7 @@ Result<FeatureChoice> choose(const WantedField& spec, const FeatureSurvey& surve
   }
   if (field.values != ValueKind::kNone) return field;
   return config_error("no sample has the field '" + spec.name + "' (" + spec.names() + ") among the " +
-                      std::to_string(survey.records()) + " examined records; there are: " + survey.names());
+                      std::to_string(survey.records()) + " examined records; the features are " + survey.names());
 }
 
 // Returns the feature with a common name, or the only feature that is an image.
@@ -112,7 +112,7 @@ Result<FeatureChoice> default_image(const FeatureSurvey& survey) {
   return config_error(std::string(spec.alternatives.empty() ? "no feature" : "not exactly one feature") +
                       " can be recognised as the image; choose the fields, as in fields=(\"image=" +
                       (spec.alternatives.empty() ? "photo" : spec.alternatives.front()) +
-                      ":image\", \"label\"); there are: " + survey.names());
+                      ":image\", \"label\"); the features are " + survey.names());
 }
 
 std::optional<WantedField> default_label(const FeatureSurvey& survey) {

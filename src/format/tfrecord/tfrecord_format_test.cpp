@@ -179,7 +179,7 @@ TEST_F(Tfrecord, TellsImagesAndLabelsByNameAndContent) {
   EXPECT_EQ(kinds({{"jpg", bytes_feature({"x"})}, {"mask", bytes_feature({jpeg})}}), "image:image x");
   EXPECT_EQ(kinds({{"image", bytes_feature({"i"})}, {"image/encoded", bytes_feature({"e"})}}), "image:image e");
   EXPECT_CONTAINS(kinds({{"a", bytes_feature({jpeg})}, {"b", bytes_feature({jpeg})}}), "not exactly one feature");
-  EXPECT_CONTAINS(kinds({{"x", floats_feature({1})}}), "there are: x (float)");
+  EXPECT_CONTAINS(kinds({{"x", floats_feature({1})}}), "the features are x (float)");
 }
 
 TEST_F(Tfrecord, AFieldIsANumberWhereAllFirstRecordsHaveOne) {

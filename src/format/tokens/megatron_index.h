@@ -36,13 +36,13 @@ class MegatronIndex {
   std::uint64_t sequences() const { return sequences_; }
   std::uint64_t documents() const { return documents_; }
   bool has_modes() const { return modes_ != nullptr; }
-  // Requires for all: a valid number.
+  // The functions below require a valid number of a sequence or document.
   std::uint64_t length(std::uint64_t sequence) const { return number_at<std::uint32_t>(lengths_, sequence); }
   std::uint64_t first_token(std::uint64_t sequence) const {
     return number_at<std::uint64_t>(offsets_, sequence) / token_bytes_;
   }
   std::int64_t mode(std::uint64_t sequence) const { return number_at<std::int8_t>(modes_, sequence); }
-  // The first sequence of a document. For documents(): the number of sequences.
+  // Returns the first sequence of a document, or the number of sequences if `document` is documents().
   std::uint64_t first_sequence(std::uint64_t document) const {
     return number_at<std::uint64_t>(documents_begin_, document);
   }
@@ -52,7 +52,7 @@ class MegatronIndex {
   std::span<const std::byte> bytes() const { return bytes_; }
 
   // Checks that the sequences of each document are stored one after the other, so that a document can be read as one
-  // sequence. kData: they are not.
+  // sequence. kData: some are not.
   Result<void> check_documents_contiguous() const;
   // Returns a kData error with the location of the index.
   std::unexpected<Error> damaged(const std::string& what) const;

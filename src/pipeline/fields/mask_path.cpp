@@ -29,7 +29,7 @@ Result<memory::PixelView> MaskPath::draw(const memory::Record::Field& stored, co
   const std::uint64_t started = base::now_ns();
   FEEDLINE_TRY(const decode::LabelHeader header, open_labels(stored, scratch.decoder));
   if (header.dtype != spec().array.dtype)
-    return data_error("labels of " + std::string(name_of(header.dtype)) + ", but those of the first sample are " +
+    return data_error("the labels are " + std::string(name_of(header.dtype)) + ", but those of the first sample are " +
                           std::string(name_of(spec().array.dtype)),
                       "decode");
   std::optional<decode::FrameTurn> turn;

@@ -17,7 +17,7 @@ bool fits(const Shape& row, const FieldSpec& field) {
 
 std::string what_helps(const FieldSpec& field) {
   return field.form == BatchForm::kDense
-             ? "collate(\"pad\") allows the first extent to differ, collate(\"list\") any extent"
+             ? "collate(\"pad\") allows the first dimension to differ, collate(\"list\") any dimension"
              : "collate(\"list\") allows any";
 }
 

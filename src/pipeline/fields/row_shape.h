@@ -8,8 +8,8 @@
 
 namespace feedline::pipeline {
 
-// Checks that an array matches the field, whose dtype and shape are those of the first sample. kData: it does not; the
-// message begins with `what`.
+// Checks that an array has the dtype and shape of the field, which are those of the first sample. kData: they differ;
+// the message begins with `what`.
 Result<void> check_row(const ArraySpec& row, const FieldSpec& field, const std::string& what, const char* stage);
 
 }  // namespace feedline::pipeline

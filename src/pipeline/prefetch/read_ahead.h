@@ -59,7 +59,7 @@ class ReadAhead {
   // For an order given by the caller: adds the samples of the epoch's next batch. Samples of batches before `oldest`
   // are no longer needed.
   void give(std::span<const GivenSample> samples, std::uint64_t oldest) { scheduler_.give(samples, oldest); }
-  // Makes current and later calls of read() that wait for a fetch return kCancelled immediately, without waiting for
+  // Makes current and later calls to read() that wait for a fetch return kCancelled immediately, without waiting for
   // the reads.
   void cancel();
   // Cancels and joins the thread. Requires: no thread calls read() now or later.

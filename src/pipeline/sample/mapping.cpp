@@ -124,7 +124,7 @@ Result<std::shared_ptr<const MapPoint>> MapPoint::make(std::shared_ptr<const Sam
     if (!contains(names, name)) {
       std::string there;
       for (const std::string& field : names) there += (there.empty() ? "" : ", ") + field;
-      return config_error("map: there is no field '" + name + "'; there are " + there);
+      return config_error("map: there is no field '" + name + "'; the fields are " + there);
     }
   std::shared_ptr<MapPoint> point(new MapPoint(std::move(function)));
   if (before != nullptr) point->closed_ = before->closed_;

@@ -19,7 +19,7 @@ class Sequences;
 
 namespace feedline::pipeline {
 
-// The token sequences of a dataset, and the source of packs made of them. Thread-safe; copies share both.
+// The token sequences of a dataset, and the source of packs made from them. Thread-safe; copies share both.
 class PackSource {
  public:
   // kConfig: an option is out of range, or the dataset has no sequences of integers (or several; see

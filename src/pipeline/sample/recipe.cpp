@@ -65,7 +65,7 @@ Result<void> check_boxes(const std::vector<format::FieldDescription>& fields, co
   if (boxes != 1)
     return config_error(start + "the operation needs the boxes of a sample, but there " +
                         (boxes == 0 ? "are none: mark their field with \":boxes\" in fields= of open()"
-                                    : "are " + std::to_string(boxes) + " fields of boxes; open one"));
+                                    : "are " + std::to_string(boxes) + " boxes fields; open only one"));
   const std::string& name = std::ranges::find_if(fields, &is_boxes)->name;
   if (!operation.fields.empty() && std::ranges::find(operation.fields, name) == operation.fields.end())
     return config_error(start + "fields: the operation needs '" + name + "', which must be included");
@@ -114,7 +114,7 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
     if (field == fields.end()) {
       std::string names;
       for (const auto& there : fields) names += (names.empty() ? "" : ", ") + there.name;
-      return config_error(start + "there is no field '" + name + "'; there are " + names);
+      return config_error(start + "there is no field '" + name + "'; the fields are " + names);
     }
     if (operation->properties().boxes != nullptr) {
       if (field->kind == format::FieldKind::kBoxes) continue;

@@ -147,7 +147,7 @@ void write_checkpoints(const Recipe& recipe);
 std::vector<std::string> explain_images(const Recipe& recipe);
 std::vector<std::string> explain_map(const Recipe& recipe);
 
-// Returns the number of rows that a thread fills by one call of the format; 1 if it fills them one by one.
+// Returns the number of rows that a thread fills by one call to the format; 1 if it fills them one by one.
 std::uint64_t rows_at_once(const Recipe& recipe);
 
 // Returns the recipe's schema, in which each ragged field has the extent of the longest of `samples`, or of all

@@ -34,7 +34,7 @@ Result<std::string> image_of(const std::string& caller, const std::string& name,
     return config_error(caller + ": the samples have several images, " + names + "; select one with field=");
   const std::string image = name.empty() ? images.front() : name;
   if (std::ranges::find(images, image) == images.end())
-    return config_error(caller + ": field: there is no image " + quoted(image) + "; there are " + names);
+    return config_error(caller + ": field: there is no image " + quoted(image) + "; the images are " + names);
   if (map != nullptr && map->takes(image))
     return config_error(caller + ": " + quoted(image) + " is an argument of an earlier map(); place " + caller +
                         " before map");

@@ -146,7 +146,7 @@ TEST(Adaptation, EndsWhereverThreadsAre) {
   }
 }
 
-// Counts each thread's reads since the last call of clear().
+// Counts each thread's reads since the last call to clear().
 class Readers {
  public:
   void note() {

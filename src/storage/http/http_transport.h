@@ -19,7 +19,7 @@
 namespace feedline::storage {
 
 // Runs many concurrent remote reads on the client's thread, without a separate thread. Ranges that are started before
-// the next call of finished() are merged into requests (range_plan.h):
+// the next call to finished() are merged into requests (range_plan.h):
 //
 //   start() ... ─► waiting_ ─► finished(): plan ─► requests ─► parts of reads ─► a read whose parts are all complete
 class HttpTransport final : public Transport, private Waiting {

@@ -40,7 +40,7 @@ class PipeStorage final : public Storage {
   Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
                                               std::uint64_t most) const override;
   Result<std::vector<Entry>> list(const std::string& directory) const override;
-  // Returns a result only for commands that have run, and does not run any.
+  // Returns a result only for commands that have already run, and does not run commands.
   Result<ObjectStat> stat(const std::string& path) const override;
   Result<bool> is_directory(const std::string& path) const override;
   std::string note() const override;

@@ -332,7 +332,7 @@ Result<TimmPolicy> TimmPolicy::parse_choice(std::string_view config) {
     entry.probability = probability;
   }
   if (policy.choice_ == Choice::kWeighted && policy.layers_ > static_cast<int>(policy.entries_.size()))
-    return fail("weighted choices are drawn without replacement, and there are only " +
+    return fail("weighted choices are drawn without replacement, but there are only " +
                 std::to_string(policy.entries_.size()));
   return policy;
 }

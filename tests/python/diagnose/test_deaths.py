@@ -80,7 +80,9 @@ PLANTED = {
         ("the machine's counter of out-of-memory kills rose by 3", "Out of memory: Killed process 7 (python)"),
         "prefetch_factor=1 instead of 2",
     ),
-    "kill": Planted("killed", KILL.format("SIGKILL"), ("did not rise: not a memory kill",), "a scheduler"),
+    "kill": Planted(
+        "killed", KILL.format("SIGKILL"), ("did not rise, so this was not an out-of-memory kill",), "a scheduler"
+    ),
     "main": Planted(
         "killed", says=("the command's process",), start="main(); " + KILL.format("SIGKILL"), status=-signal.SIGKILL
     ),
@@ -134,14 +136,14 @@ PLANTED = {
     "spawn": Planted(
         "cannot_pickle",
         options='num_workers=1, multiprocessing_context="spawn", collate_fn=lambda rows: rows',
-        says=("pickle", "workers are started by spawn"),
+        says=("pickle", "workers are started with spawn"),
         first="lambdas and nested functions",
     ),
     "forkserver": Planted(
         "cannot_pickle",
         dataset="[open(__file__)]",
         options='num_workers=1, multiprocessing_context="forkserver"',
-        says=("cannot pickle", "workers are started by forkserver"),
+        says=("cannot pickle", "workers are started with forkserver"),
         first="lambdas and nested functions",
     ),
     "guard": Planted(

@@ -283,7 +283,7 @@ def test_an_unfed_gpu_is_joined_with_what_the_host_shows():
     waits = waiting(production=0.5)
     for used, words in (
         (0.4, "wait for storage or the network"),
-        (3.9, "production of batches is CPU-bound"),
+        (3.9, "producing batches is CPU-bound"),
         (2.5, "producing batches and waiting"),
     ):
         (hint,) = gpu_text.hints(on_gpu(gpu=low, waits=waits, host={"used_cpus": used}))

@@ -154,12 +154,12 @@ def test_research_takes_minor_updates_and_product_none(
     capsys.readouterr()
     assert env("create", "research_cpu", "--from", snapshot, *where) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["differences"] == ["bb 2.0 is installed as 2.5"] and not told["equal"] and told["sound"]
+    assert told["differences"] == ["bb is 2.5 instead of 2.0"] and not told["equal"] and told["sound"]
     shutil.rmtree(tmp_path / "home")
     env("snapshot", "--prefix", a_conda(channel, tmp_path), "--snapshot-file", snapshot)
     capsys.readouterr()
     assert env("create", "research_cpu", "--from", snapshot, "--policy", "research", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["differences"] == ["libz 1.2 is installed as 1.3"]
+    assert json.loads(capsys.readouterr().out)["differences"] == ["libz is 1.3 instead of 1.2"]
 
 
 @needs_uv

@@ -289,7 +289,7 @@ def test_what_cannot_be_is_named_before_a_sample_is_read(even: Samples) -> None:
     images = np.stack(even.images)
     for fields, columns, says in (
         ("x:image", {"image": images}, "fields: array 'x' does not exist; the arrays are image"),
-        (["image:image", "image:mask"], {"image": images}, "fields: 'image' is given twice"),
+        (["image:image", "image:mask"], {"image": images}, "fields: 'image' occurs twice"),
         ("image:picture", {"image": images}, "\"image\" cannot be 'picture'; use image, mask, boxes"),
         ("image:text", {"image": images}, "\"image\" cannot be 'text'"),
         (3, {"image": images}, "fields must be names with kinds"),

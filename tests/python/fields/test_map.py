@@ -383,7 +383,7 @@ def test_the_first_sound_sample_sets_the_type(labels: feedline.Dataset) -> None:
     ("make", "words"),
     [
         (lambda d: d.map(3), "fn must be a function"),
-        (lambda d: d.map(str, "nothing"), "no field 'nothing'; there are left.jpg, cls"),
+        (lambda d: d.map(str, "nothing"), "no field 'nothing'; the fields are left.jpg, cls"),
         (lambda d: d.map(str, ("cls", "cls")), "twice"),
         (lambda d: d.map(str, 7), "list of field names"),
         (lambda d: d.map(str, "cls", processes=-1), "processes must be from 0"),

@@ -119,5 +119,5 @@ def test_energons_loaders_give_what_their_own_give_and_resume_from_each_others_s
         loaded = runs["feedline"]["loaded"][of]
         assert loaded == runs["own"]["loaded"]["own"] == runs["own"]["loaded"][of], of
         assert loaded[0] == runs["feedline"]["taken"]["going_on"][0], of
-        # with workers, Energon's next epoch begins with the worker at which the state was taken
+        # with workers, Energon's next epoch begins with the worker at which the state was saved
         assert sorted(loaded[1]) == sorted(runs["feedline"]["taken"]["going_on"][1]), of

@@ -153,7 +153,7 @@ def test_a_shard_that_changed_is_named_to_ranks_that_read_nothing_of_it_and_rein
         assert {path for path, asked in again if asked != "bytes=0-0"} == {"/051.tar"}, "the others are as they were"
         assert after.fingerprint != before.fingerprint
         assert len(_labels(after)) == _FEW
-        with pytest.raises(feedline.ConfigError, match="on another dataset"):
+        with pytest.raises(feedline.ConfigError, match="from another dataset"):
             after.loader(10, output="numpy").load_state_dict(state)
 
 

@@ -105,7 +105,7 @@ def sentence(looks: list[Moment]) -> str:
     [
         ({"cpus_used": 0.4, "io_pressure": 0.5}, "1 process uses 0.4 of 4 CPUs, and tasks wait for storage"),
         ({"cpus_used": 0.4, "read_bytes_per_s": 1e6}, "and tasks wait for storage"),
-        ({"cpus_used": 3.9, "pids": (7, 8, 9)}, "3 processes use 3.9 of 4 CPUs, so making batches"),
+        ({"cpus_used": 3.9, "pids": (7, 8, 9)}, "3 processes use 3.9 of 4 CPUs, so producing batches is CPU-bound"),
     ],
 )
 def test_few_busy_cpus_next_to_reading_are_storage_and_all_busy_ones_are_not(host: dict[str, Any], words: str) -> None:
@@ -130,7 +130,10 @@ def test_the_sawtooth_is_joined_with_processes_and_memory() -> None:
         for i, u in enumerate((0.95, 0.9, 0.0, 0.0, 0.97, 0.9, 0.1, 0.0, 0.9, 0.9))
     ]
     found = sentence(saw)
-    assert "between busy and idle (1 process uses 3.9 of 4 CPUs, so making batches; memory rises, by 0.9 GB" in found
+    assert (
+        "between busy and idle (1 process uses 3.9 of 4 CPUs, so producing batches is CPU-bound; "
+        "memory rises, by 0.9 GB" in found
+    )
     assert "the GPU waits for data" in found
 
 

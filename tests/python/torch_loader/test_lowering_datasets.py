@@ -169,7 +169,7 @@ def test_what_collate_would_refuse_stays_in_python(folder: Path) -> None:
 
 
 def test_a_last_batch_that_is_never_full_is_reported(whole: feedline.Dataset) -> None:
-    with pytest.warns(UserWarning, match=r"drop_last leaves no batch: 21 samples, fewer than batch_size=22"):
+    with pytest.warns(UserWarning, match=r"drop_last leaves no batches: 21 samples, fewer than batch_size=22"):
         assert list(DataLoader(whole, batch_size=22, drop_last=True)) == []
 
 

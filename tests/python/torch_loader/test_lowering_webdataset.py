@@ -205,7 +205,7 @@ def test_what_stays_in_python_and_why(vision, shards):
 def test_explain_names_the_stages_and_require_refuses_what_is_only_begun(vision, shards):
     data = pipeline(shards).to_tuple("jpg;png", "cls").map_tuple(resized(vision), None)
     text = DataLoader(data, num_workers=2).explain()
-    assert "webdataset determines shards, splits and shuffles" in text
+    assert "webdataset determines shards, splits and shuffling" in text
     assert "transform  Resize" in text and "native, within each worker: as on PIL images" in text
     with pytest.raises(ConfigError, match=r"read \(tar files\): webdataset reads"):
         DataLoader(data, lower="require")

@@ -31,7 +31,7 @@ def test_too_little_memory_is_an_error_with_numbers(monkeypatch):
 
     monkeypatch.setattr(limits, "memory_left", lambda: 1_000_000)
     loader = DataLoader(Large(8), batch_size=8, num_workers=1, memory_budget=1 << 30)
-    with pytest.raises(feedline.StorageError, match=r"needs 1,60\d,\d\d\d more bytes .* and 1,000,000 bytes are left"):
+    with pytest.raises(feedline.StorageError, match=r"needs 1,60\d,\d\d\d more bytes .* but 1,000,000 bytes are left"):
         next(iter(loader))
 
 

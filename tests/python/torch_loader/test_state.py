@@ -89,7 +89,7 @@ def test_resuming_gives_the_rest_of_the_epoch(order, workers):
         resumed.load_state_dict(pickle.loads(pickle.dumps(saved)))
         if stop == 0 and workers[0] == 0 and order in ("shuffle", "replacement", "weighted", "NumPy", "batches",
                                                        "no batches", "drop_last"):  # fmt: skip
-            continue  # nothing was drawn from the process's generators when the state was taken
+            continue  # nothing was drawn from the process's generators when the state was saved
         assert [numbers(batch) for batch in resumed] == rest, stop
 
 

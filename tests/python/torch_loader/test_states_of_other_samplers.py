@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A state taken with another sampler is refused by a ConfigError about the sampler."""
+"""A state saved with another sampler is refused by a ConfigError about the sampler."""
 
 import json
 

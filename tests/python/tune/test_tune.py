@@ -255,7 +255,7 @@ def test_settings_from_before_stay_where_nothing_is_shown_to_gain(folder, tmp_pa
     output.write_text("from before")
     assert run(["tune", "--settings", str(output), str(folder)]) == 0
     said = capsys.readouterr().out
-    assert "no change that was tried gains" in said and "the current settings are good" in said
+    assert "no change that was tried helps" in said and "keep the current settings" in said
     assert "nothing was saved, as no settings were shown to help" in said and "was written by an earlier run" in said
     assert output.read_text() == "from before"
 

@@ -70,7 +70,7 @@ def test_what_no_interval_allows_is_no_gain_and_its_bound_is_reported() -> None:
     found = searched(Comparison(1.0, 0.92, 1.09, 4, "unclear"))
     assert outcome.of(found) == outcome.NO_GAIN
     assert outcome.sentence(found).startswith(
-        "no change that was tried gains more than 9%: the current settings are good"
+        "no change that was tried helps by more than 9%: keep the current settings"
     )
     exactly = searched(Comparison(0.5, 0.48, 0.52, 4, "slower"))
     assert outcome.sentence(exactly) == "no change that was tried gains: the current settings are good"

@@ -33,8 +33,8 @@ _LABELS = {
     "memory_all_bytes_per_s": ("memory copied by all threads", "B/s", "higher"),
     "disk_bytes_per_s": ("large disk reads", "B/s", "higher"),
     "disk_small_ms": ("small disk read", "ms", "lower"),
-    "matrix_products_per_s": ("products of 512 x 512 matrices by torch, one thread", "1/s", "higher"),
-    "convolutions_per_s": ("convolutions of 64 x 56 x 56 images by torch, one thread", "1/s", "higher"),
+    "matrix_products_per_s": ("products of 512 x 512 matrices with torch, one thread", "1/s", "higher"),
+    "convolutions_per_s": ("convolutions of 64 x 56 x 56 images with torch, one thread", "1/s", "higher"),
     "copy_bytes_per_s": ("copies to the GPU", "B/s", "higher"),
 }
 

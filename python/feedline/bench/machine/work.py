@@ -61,13 +61,13 @@ def copying(threads: int, left_bytes: int | None) -> Piece:
 
 
 def multiplying(torch: Any) -> Piece:
-    """Multiplies two float32 matrices by torch: shows the BLAS library and the instructions that torch's build uses."""
+    """Multiplies two float32 matrices with torch: shows which BLAS and instructions torch's build uses."""
     left, right = torch.ones(_MATRIX, _MATRIX), torch.ones(_MATRIX, _MATRIX)
     return lambda: torch.mm(left, right), 1.0
 
 
 def convolving(torch: Any) -> Piece:
-    """Applies a 3 x 3 convolution of ResNet-50's second stage by torch: shows whether its build has oneDNN."""
+    """Applies a 3 x 3 convolution of ResNet-50's second stage with torch: shows whether its build has oneDNN."""
     image, weights = torch.ones(*_IMAGES), torch.ones(_IMAGES[1], _IMAGES[1], 3, 3)
 
     def convolve() -> object:

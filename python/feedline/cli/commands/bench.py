@@ -86,9 +86,9 @@ def bench(
     With --device, nothing is read: batches of --batch-size images are copied to a GPU from pageable and page-locked
     memory, before and during the step, as floats and as bytes; docs/device.md explains the results.
 
-    With --machine, the machine is measured, too: decoding, Python, memory, the disk of SOURCE, and copies to a GPU, in
-    a few seconds. `feedline diff` uses these measurements to find which differences between two machines matter.
-    Without SOURCE, only the machine is measured.
+    With --machine, the machine itself is also measured: decoding, Python, memory, the disk of SOURCE, and copies to a
+    GPU, in a few seconds. `feedline diff` uses these measurements to find which differences between two machines
+    matter. Without SOURCE, only the machine is measured.
     """
     _refuse_what_is_not_used(context, shuffle_quality, device is not None)
     if device is not None:

@@ -51,7 +51,7 @@ def show(result: dict[str, Any], found: Topology | None, why: str | None) -> Non
     OUT.print(described(found, why), highlight=False)
     OUT.print(f"measured limit of the link: {bytes_text(result['limit_bytes_per_s']['value'])}/s", highlight=False)
     if result["unified_memory"]:
-        OUT.print("GPU and CPU share memory, so copies cross no link and pinning gains little", highlight=False)
+        OUT.print("GPU and CPU share memory, so copies do not cross a link, and pinning helps little", highlight=False)
     table(
         ("way", "a batch", "copied at", "of the limit", "copy ms", "step ms", "both ms", "hidden"),
         [

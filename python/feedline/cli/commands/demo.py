@@ -107,7 +107,7 @@ def _print(
             f"[bold]{figures['speed_up']:.1f} times[/] as fast as torch's DataLoader, with the same number of workers"
         )
     else:
-        OUT.print("install torch and Pillow to compare with torch's DataLoader, too")
+        OUT.print("install torch and Pillow to compare with torch's DataLoader as well")
     sentences = [
         f"split into {split['train']} for training and {split['valid']} for validation, with the same fraction of "
         "every class",

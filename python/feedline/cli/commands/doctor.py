@@ -32,7 +32,7 @@ class _Verb(click.Command):
         return super().parse_args(ctx, args[:at])
 
 
-@click.command(cls=_Verb, short_help="Find problems of a run before it starts.")
+@click.command(cls=_Verb, short_help="Find a run's problems before it starts.")
 @click.argument("source", required=False, metavar="[SOURCE] [-- python train.py ...]")
 @parameters.option(
     "--num-workers",
@@ -118,7 +118,7 @@ def doctor(
     root: Path,
     as_json: bool,
 ) -> int:
-    """Find problems of a run before it starts, in the machine, its limits, the planned loader, and the script.
+    """Find a run's problems before it starts, in the machine, its limits, the planned loader, and the script.
 
     \b
     feedline doctor                                         this machine

@@ -36,7 +36,7 @@ _KINDS = ("dali", "energon", "tfindex", "wids", "timm", "open_clip")  # pack.for
 @click.option(
     "--checkpoints",
     is_flag=True,
-    help="Record positions in all JPEGs of the dataset, from which feedline.open decodes crops.",
+    help="Record checkpoints in all JPEGs of the dataset, from which feedline.open can start decoding crops.",
 )
 @parameters.as_json()
 def index(

@@ -56,9 +56,9 @@ def tokenize(
 ) -> int:
     """Write the texts of SOURCE as tokens to OUTPUT.bin and OUTPUT.idx, in Megatron's format.
 
-    SOURCE is JSONL files, also compressed ("corpus/*.jsonl.gz"), or any source of `feedline inspect` with a text field:
-    Parquet or Arrow files, tars (--field txt). Each document is a sequence; documents without tokens are left out. If
-    the command is interrupted, run it again to resume: finished parts are not made again. OUTPUT.tokenize.json
+    SOURCE is JSONL files, which may be compressed ("corpus/*.jsonl.gz"), or any source of `feedline inspect` with a
+    text field: Parquet or Arrow files, tars (--field txt). Each document is a sequence; documents without tokens
+    are left out. If the command is interrupted, run it again to resume: finished parts are reused. OUTPUT.tokenize.json
     describes the output. Exit status 1: documents were skipped; 3: a document is bad, or OUTPUT cannot be written.
     """
     from feedline import tokenizing

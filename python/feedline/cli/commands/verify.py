@@ -108,7 +108,7 @@ def _print(verified: Verification) -> None:
     if verified.sound:
         OUT.print("[green]no problems found[/]" + ("" if verified.decoded else " in the files"))
     if not verified.decoded:
-        OUT.print("images were not decoded; pass --decode to check them, too")
+        OUT.print("images were not decoded; pass --decode to check them as well")
 
 
 def _print_finding(finding: Finding) -> None:

@@ -11,7 +11,7 @@ _PAGES = (
     (
         "annotation_without_image",
         "annotations refer to images that are not in the file",
-        "These annotations belong to no sample and are ignored; other readers ignore them silently.",
+        "These annotations do not belong to any sample and are ignored; other readers ignore them silently.",
         "Do nothing if images were removed from the file on purpose; otherwise write the file again.",
     ),
     (
@@ -84,7 +84,7 @@ _PAGES = (
     ),
     (
         "class_without_images",
-        "a class folder contains no image",
+        "a class folder contains no images",
         "torchvision's ImageFolder rejects an empty class folder, because it shifts the labels of all later classes.",
         "Remove the folder, or put its images into it.",
     ),
@@ -238,8 +238,8 @@ _PAGES = (
     ),
     (
         "member_without_dot",
-        "a member's name has no key and extension",
-        "The member belongs to no sample and is skipped.",
+        "a member's name does not have the form KEY.EXTENSION",
+        "The member does not belong to a sample and is skipped.",
         "Name members KEY.EXTENSION.",
     ),
     (
@@ -281,13 +281,13 @@ _PAGES = (
     ("no_field", "no field can be read", "No member has a known suffix.", "Choose members with fields=."),
     (
         "no_images",
-        "the image files of a COCO file are in none of the usual folders",
+        "the image files of a COCO file are not in any of the usual folders",
         "The COCO file does not contain the location of the images.",
         "Set the folder with images=.",
     ),
     (
         "no_samples",
-        "a shard contains no sample",
+        "a shard contains no samples",
         "The shard has no members, or all members are skipped.",
         "Leave the shard out, or write it again.",
     ),
@@ -390,7 +390,7 @@ _PAGES = (
     (
         "unknown_extension",
         "files with an unknown extension are not read",
-        "Class folders are read like in torchvision's ImageFolder: only files with its image extensions are samples.",
+        "Class folders are read as in torchvision's ImageFolder: only files with its image extensions are samples.",
         "Rename or convert the files.",
     ),
     (
@@ -413,8 +413,8 @@ _PAGES = (
     ),
     (
         "unread_key",
-        "entries of a database belong to no field",
-        "The keys of these entries match no pattern, so the entries are not read.",
+        "some entries of a database do not belong to any field",
+        "The keys of these entries do not match any pattern, so the entries are not read.",
         "Do nothing if this is intended; otherwise select the entries with fields=.",
     ),
     (
@@ -446,7 +446,7 @@ _RECOGNISED = "Found while listing the source or scanning its shards, at the giv
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of all findings about sources."""
+    """Returns the documentation pages of all findings about sources."""
     return [
         Entry(code, "inspect", title, means, _RECOGNISED, to_do, "Images are decoded only with --show, and only a few.")
         for code, title, means, to_do in _PAGES

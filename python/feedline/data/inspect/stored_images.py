@@ -88,7 +88,7 @@ class StoredImages:
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of the findings that image headers determine."""
+    """Returns the documentation pages of the findings that image headers determine."""
     return [
         Entry(
             _TURNED,
@@ -113,7 +113,7 @@ def entries() -> list[Entry]:
             f"Reads the headers of up to {_MOST} images spread over the source ({_MOST_REMOTE} if it is remote), "
             f"in at most {_MOST_SHARDS} shards.",
             "If the values matter, as in depth maps and medical images, store them as .npy arrays.",
-            "The values themselves are not read: grey images whose values are all below 256 lose nothing.",
+            "The values themselves are not read: grey images whose values are all below 256 lose no precision.",
         ),
     ]
 

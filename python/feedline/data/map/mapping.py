@@ -74,7 +74,7 @@ class Step(NamedTuple):
         return {**fields, **dict(zip(self.fields, made, strict=True))}
 
     def __str__(self) -> str:
-        """Describes the step as a call of :meth:`Dataset.map`, or of the method that added it."""
+        """Describes the step as a call to :meth:`Dataset.map`, or of the method that added it."""
         described = _described(self)
         if described is not None:
             return described.call

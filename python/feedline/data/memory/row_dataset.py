@@ -18,7 +18,7 @@ from .table_columns import TableColumns, name_cells, type_of
 
 
 class RowDataset:
-    """The arguments of one call of :func:`files` or :func:`table`."""
+    """The arguments of one call to :func:`files` or :func:`table`."""
 
     images: str | None = None
     template: str | None = None

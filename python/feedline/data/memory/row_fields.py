@@ -68,7 +68,7 @@ class RowFields(FileFields):
             column.require_values("every row needs a target: drop such rows, or fill them")
             if column.numbers is None:
                 fail_mixed(column, "targets are numbers") if column.objects else column.fail(
-                    0, f"is {shown(_first_text(column))}, which is not a number; targets are numbers"
+                    0, f"is {shown(_first_text(column))}, which is not a number; targets must be numbers"
                 )
             if column.numbers.ndim != 1:
                 column.fail(0, f"has the shape {column.numbers.shape[1:]}; a target is one number per row and column")

@@ -87,7 +87,9 @@ class FileFields:
             cells.append(_template_cells(column, spec, conversion, template))
             literals.append("")
         if not cells:
-            raise ConfigError(f"{self._where}: template {template!r} names no column; write one as '{{image_id}}.jpg'")
+            raise ConfigError(
+                f"{self._where}: template {template!r} does not contain a column name; write one as '{{image_id}}.jpg'"
+            )
         self._add_files(name, "image", literals, cells)
 
     def _add_files(

@@ -97,7 +97,7 @@ def kinds_of(specs: Any, names: Sequence[str]) -> dict[str, str]:
         if name not in names:
             raise ConfigError(f"arrays: fields: array {name!r} does not exist; the arrays are {', '.join(names)}")
         if name in kinds:
-            raise ConfigError(f"arrays: fields: {name!r} is given twice")
+            raise ConfigError(f"arrays: fields: {name!r} occurs twice")
         kinds[name] = kind
     return {name: kinds.get(name, "array") for name in names}
 

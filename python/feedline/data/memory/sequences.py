@@ -29,7 +29,7 @@ def arrays(*, fields: str | Sequence[str] | Any = None, **arrays: Any) -> Datase
     """Creates a dataset whose samples are the rows of equally long arrays: ``feedline.arrays(x=features, y=labels)``.
 
     Args:
-        fields: kinds of arrays that are not plain numbers, as ``"NAME:KIND"`` like in :func:`feedline.open`:
+        fields: kinds of arrays that are not plain numbers, as ``"NAME:KIND"``, as in :func:`feedline.open`:
             ``feedline.arrays(photo=photos, objects=feedline.ragged(boxes, counts), fields=["photo:image",
             "objects:boxes"])``. Operations treat these arrays like stored fields, and geometric operations on images
             also transform masks, boxes and keypoints. Kinds, with the shape of a sample and the dtype:

@@ -10,7 +10,7 @@ from typing import Any
 from .column import Column, is_missing, shown
 
 _LISTS = (list, tuple, set, frozenset)
-_ADVICE = "tags are lists, or text with separator="
+_ADVICE = "tags must be lists, or text with separator="
 
 _Numbered = tuple[Any, Any, list[str]]  # as numbered_tags(), but with names in any order
 
@@ -34,7 +34,7 @@ def numbered_tags(column: Column, separator: str | None) -> _Numbered:
     else:
         offsets, codes, given = _of_lists(_rows(column, separator), column)
     if not len(codes):
-        column.fail(0, "has no tag, and neither has any other row")
+        column.fail(0, "has no tag, and neither does any other row")
     names = sorted(set(given))
     order = {name: number for number, name in enumerate(names)}
     return offsets, numpy.array([order[name] for name in given], numpy.int32)[codes], names

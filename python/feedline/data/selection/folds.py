@@ -32,7 +32,7 @@ def assigned(
             raise ConfigError(f"{_WHERE}: {name} has {len(values)} values for {size} samples; pass one per sample")
     if size < folds:
         raise ConfigError(
-            f"{_WHERE}: k_fold={folds} needs at least {folds} samples, and the dataset has {size}; use fewer folds"
+            f"{_WHERE}: k_fold={folds} needs at least {folds} samples, but the dataset has {size}; use fewer folds"
         )
     order = [
         int(i)
@@ -63,7 +63,7 @@ def _of_groups(order: list[int], folds: int, classes: Sequence[int] | None, grou
         members[groups[sample]].append(sample)
     if len(members) < folds:
         raise ConfigError(
-            f"{_WHERE}: k_fold={folds} needs at least {folds} groups, and the samples have {len(members)}; use "
+            f"{_WHERE}: k_fold={folds} needs at least {folds} groups, but the samples have {len(members)}; use "
             "fewer folds or smaller groups"
         )
     class_of: Any = (lambda sample: 0) if classes is None else classes.__getitem__

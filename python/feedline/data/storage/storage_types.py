@@ -151,7 +151,7 @@ _BIND = _page(
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of all storage types, for ``feedline explain``."""
+    """Returns the documentation page of each storage type, for ``feedline explain``."""
     return [*(known.page for known in _PLACES.values()), _BIND]
 
 

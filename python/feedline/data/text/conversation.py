@@ -58,7 +58,7 @@ def assistant_turns(
     else:
         turns = _by_prefixes(tokenizer, text, _turn_spans(template, messages, tools, text))
     if not turns.mask.any():
-        raise Unsuitable("the loss mask is empty: the template renders no token of the assistant's messages")
+        raise Unsuitable("the loss mask is empty: the template renders no tokens of the assistant's messages")
     if turns.mask.all() and any(message["role"] != "assistant" for message in messages):
         raise Unsuitable("the loss mask covers every token, although not all messages are the assistant's")
     return turns

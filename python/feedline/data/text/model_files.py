@@ -48,7 +48,7 @@ def load(where: str, given: Any, add_special_tokens: bool) -> Model:
     if not os.path.exists(path):  # False also for names that no file can have
         raise ConfigError(
             f"{where}: tokenizer {str(path)!r} does not exist; pass a tokenizer.json, a model's folder, or a tokenizer "
-            "object. Models are not downloaded: huggingface_hub.snapshot_download() returns a folder"
+            "object. Models are not downloaded: pass the folder that huggingface_hub.snapshot_download() returns"
         )
     folder = path if path.is_dir() else path.parent
     is_model = path.is_dir() or path.name in ("tokenizer.json", "tokenizer.model")

@@ -43,7 +43,7 @@ class Tokenized:
         are added. If the template has ``{% generation %}`` blocks, tokens that overlap one are True. Otherwise, a
         message's tokens are those after its generation prompt up to the message's end, which are found by rendering
         the messages before it; both must be prefixes of the whole conversation's tokens. A mask that is empty, or that
-        covers messages of others, raises an error.
+        covers other roles' messages, raises an error.
 
         Threads of the loader call the tokenizer, each with a copy; ``tokenizers``, ``tiktoken`` and ``sentencepiece``
         release the GIL. The passed object, its padding and its truncation do not change. A forked process raises an
@@ -59,8 +59,8 @@ class Tokenized:
                 with a list.
             chat_template: template text, or a path, instead of the template of the model's folder or of the object.
             template_arguments: variables of the template, such as ``{"enable_thinking": False}``.
-            max_length: maximum number of tokens; later tokens are cut off, with their mask. A conversation without an
-                assistant's token in the remaining part raises an error.
+            max_length: maximum number of tokens; later tokens are cut off, with their mask. A conversation in which no
+                assistant tokens remain raises an error.
             append_eod: appends the end-of-document token to a text, before truncation.
             eod: this token, or its id; by default the tokenizer's end-of-sequence token.
             add_special_tokens: whether tokenizers and transformers add their special tokens to a text, such as BOS.

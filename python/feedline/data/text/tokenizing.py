@@ -17,7 +17,7 @@ IDS, MASK = "input_ids", "loss_mask"
 
 
 class TextTokens:
-    """Replaces a text field by ``input_ids``."""
+    """Replaces a text field with ``input_ids``."""
 
     describes_itself: ClassVar[bool] = True
 
@@ -36,7 +36,7 @@ class TextTokens:
 
 
 class ChatTokens:
-    """Replaces a field of messages by ``input_ids`` and ``loss_mask``."""
+    """Replaces a field of messages with ``input_ids`` and ``loss_mask``."""
 
     describes_itself: ClassVar[bool] = True
 
@@ -76,8 +76,8 @@ class ChatTokens:
         if not mask.any():
             raise BadField(
                 field,
-                f"the first {self._max_length:,} of {len(turns.ids):,} tokens contain none of the assistant's, so the "
-                "loss mask is empty; increase max_length, or leave out the sample with on_error",
+                f"the first {self._max_length:,} of {len(turns.ids):,} tokens contain no assistant tokens, so the loss "
+                "mask is empty; increase max_length, or leave out the sample with on_error",
             )
         made: dict[str, dict[str, Any]] = {field: {IDS: ids, MASK: mask}}
         return _replaced(sample, made | ({tools_field: {}} if tools_field else {}))

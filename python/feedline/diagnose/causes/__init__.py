@@ -45,5 +45,5 @@ def by_priority(causes: tuple[Cause, ...]) -> list[tuple[Rule, Cause]]:
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
-    """Returns the pages of all causes."""
+    """Returns the documentation pages of all causes."""
     return [cause.page for cause in registered(folders)]

@@ -14,8 +14,8 @@ CAUSE = Cause(
         code="cpu_decode",
         verb="diagnose",
         title="decoding saturates the CPUs",
-        means="Images are stored compressed, and decoding them takes more CPU time than all later steps. A photo of "
-        "12 megapixels takes 100 ms to decode, however small the training crop is.",
+        means="Images are stored compressed, and decoding them takes more CPU time than all later steps. A "
+        "12-megapixel photo takes 100 ms to decode, however small the training crop is.",
         recognised="Measures the CPU time in image decoders while the loop waits.",
         to_do="Decode less of each image, decode each image once, or store smaller images.",
         abstains="The stages of a batch were not observed.",

@@ -24,7 +24,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
     if share < NAMED:
         return None
     evidence = [
-        f"{calls:.0f} calls of .item() or .tolist() per step, and the code between them, take "
+        f"{calls:.0f} calls to .item() or .tolist() per step, and the code between them, take "
         f"{summary.loop.synchronising or 0:.0%} of its time"
     ]
     against: list[str] = []
@@ -89,7 +89,7 @@ CAUSE = Cause(
         to_do="Keep values as tensors, and read them only every few steps.",
         abstains="The steps were not watched, as with torch.compile. A single call per step waits for the step's own "
         "work; only a trace shows how long the GPU is idle afterwards.",
-        example="500 calls of .item() or .tolist() per step, and the code between them, take 60 % of the loop's time.",
+        example="500 calls to .item() or .tolist() per step, and the code between them, take 60 % of the loop's time.",
     ),
     rules=(Rule(40, _evaluate),),
     fix=Fix("Keep values as tensors and read them every few steps: sum on the device, one .item() per log line."),

@@ -71,7 +71,7 @@ def _others_use_the_cpus(summary: Summary, _share: float) -> str | None:
         return None
     return (
         f"the run used {host.used_cpus:.2f} of {host.cpus:.3g} CPUs and other programs used "
-        f"{host.sharing * host.others_cpus:.1f}: the workers waited for those as well"
+        f"{host.sharing * host.others_cpus:.1f}: the workers also waited for them"
     )
 
 

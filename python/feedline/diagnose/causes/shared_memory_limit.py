@@ -35,8 +35,8 @@ CAUSE = Cause(
         code="shared_memory_limit",
         verb="diagnose",
         title="the script's own `/dev/shm` is nearly full: the next batch may crash the run",
-        means="torch's workers store each tensor in a file in /dev/shm. If /dev/shm is full, a worker dies of a bus "
-        "error. By default, a container's /dev/shm has only 64 MB.",
+        means="torch's workers store each tensor in a file in /dev/shm. If /dev/shm is full, a worker is killed by a "
+        "bus error. By default, a container's /dev/shm has only 64 MB.",
         recognised="More than 90 % of /dev/shm was in use during the run. The finding is reported even if the run "
         "did not slow down.",
         to_do="Enlarge /dev/shm, or keep fewer batches in flight.",

@@ -64,7 +64,7 @@ CAUSE = Cause(
     ),
     rules=(Rule(220, _evaluate),),
     fix=Fix(
-        "Pack the files into shards (WebDataset tar files), which replaces thousands of small reads by one large read.",
+        "Pack the files into shards (WebDataset tar files), so that one large read replaces thousands of small reads.",
         own="feedline pack SOURCE 'shards/{:06d}.tar': one large read replaces thousands of small ones.",
     ),
     gain=gains.stages("storage"),

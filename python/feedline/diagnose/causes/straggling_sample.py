@@ -31,7 +31,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
     if making.slowest_sample_ms is not None and making.sample_ms:
         evidence.append(
             f"sample {making.slowest_sample} took {making.slowest_sample_ms:.0f} ms, "
-            f"the mean is {making.sample_ms:.2f} ms"
+            f"but the mean is {making.sample_ms:.2f} ms"
         )
     evidence.append("later batches were ready and waited for this sample")
     # a worker's own sending thread can occasionally delay a sample, too
@@ -57,7 +57,7 @@ def _no_slow_sample(summary: Summary, _share: float) -> str | None:
         return None
     if making.slowest_sample_ms >= STRAGGLES * making.sample_ms:
         return None
-    return f"the slowest sample took {making.slowest_sample_ms:.1f} ms, the mean is {making.sample_ms:.1f} ms"
+    return f"the slowest sample took {making.slowest_sample_ms:.1f} ms, but the mean is {making.sample_ms:.1f} ms"
 
 
 CAUSE = Cause(
@@ -73,7 +73,7 @@ CAUSE = Cause(
         "because waits in a stream are for opening the next file.",
         to_do="Examine the reported sample. If the order does not matter, let later batches overtake the slow one.",
         abstains="Single samples were not observed, for example in native threads.",
-        example="sample 7 took 400 ms, the mean is 0.60 ms; later batches were ready and waited for this sample.",
+        example="sample 7 took 400 ms, but the mean is 0.60 ms; later batches were ready and waited for this sample.",
     ),
     rules=(Rule(150, _evaluate),),
     fix=_fix,

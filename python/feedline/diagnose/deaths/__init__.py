@@ -65,5 +65,5 @@ def judge(run: DeadRun) -> Verdict:
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of all causes of death."""
+    """Returns the documentation pages of all causes of death."""
     return [death.page for death in registered()]

@@ -25,7 +25,7 @@ DEATH = Death(
         "an allocation of host memory failed",
         means="The system refused memory: the size was wrong, or `ulimit -v`, the commit limit or the memory itself is "
         "exhausted.",
-        recognised="The run ended by MemoryError, or by an error of NumPy or torch about an allocation.",
+        recognised="The run ended with a MemoryError, or with an allocation error from NumPy or torch.",
         to_do="Apply the fixes of killed_for_memory, and check `ulimit -v` and /proc/sys/vm/overcommit_memory.",
         example="MemoryError: Unable to allocate 93.1 GiB for an array.",
     ),

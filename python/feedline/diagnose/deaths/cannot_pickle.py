@@ -16,7 +16,7 @@ def _evaluate(run: DeadRun) -> Died | None:
     if error is None:
         return None
     method = error.settings.get("start_method") or run.setting("start_method")
-    known = (f"workers are started by {method}, so the dataset is pickled",) if method not in (None, "fork") else ()
+    known = (f"workers are started with {method}, so the dataset is pickled",) if method not in (None, "fork") else ()
     unpickled = "Can't get attribute" in error.message
     first = (
         "Move the class or function into a module that workers can import, instead of a notebook cell, -c or stdin."
@@ -41,7 +41,7 @@ DEATH = Death(
         "the dataset or a function cannot be sent to workers",
         means="With spawn and forkserver, the dataset, collate_fn and worker_init_fn are pickled. Lambdas, nested "
         "functions, open files, locks and connections cannot be pickled. Python 3.14 uses forkserver by default.",
-        recognised="The run ended by an error of pickle, in the script or in a worker that unpickles its arguments.",
+        recognised="The run ended with a pickle error, in the script or in a worker that unpickles its arguments.",
         to_do="Use functions at module level, and open resources in the worker.",
         example="AttributeError: Can't pickle local object 'main.<locals>.<lambda>'.",
     ),

@@ -27,7 +27,7 @@ DEATH = Death(
         "daemonic_children",
         "a worker starts processes of its own",
         means="A loader's workers are daemonic processes, which multiprocessing does not allow to have children.",
-        recognised="The run ended by multiprocessing's AssertionError about daemonic processes.",
+        recognised="The run ended with multiprocessing's AssertionError about daemonic processes.",
         to_do="Use the loader's workers as the only pool.",
         example="AssertionError: daemonic processes are not allowed to have children.",
     ),

@@ -29,7 +29,7 @@ DEATH = Death(
         "disk_full",
         "a disk is full",
         means="A file could not be written, for example a checkpoint, a cache or a temporary file.",
-        recognised='The run ended by "No space left on device" or "Disk quota exceeded", not for shared memory.',
+        recognised='The run ended with "No space left on device" or "Disk quota exceeded", and not for shared memory.',
         to_do="Free space, or write elsewhere.",
         example="OSError: [Errno 28] No space left on device: 'last.ckpt'.",
     ),

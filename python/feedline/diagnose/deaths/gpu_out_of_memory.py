@@ -33,7 +33,7 @@ DEATH = Death(
         "the GPU's memory is exhausted",
         means="The model, its gradients, the optimiser's state and the activations of a batch do not fit into the "
         "memory that other processes leave.",
-        recognised="The run ended by torch's OutOfMemoryError, or by an error of the driver or cuBLAS about memory.",
+        recognised="The run ended with torch's OutOfMemoryError, or with a memory error from the driver or cuBLAS.",
         to_do="Use smaller batches with gradient accumulation; free memory of other processes; use lower precision or "
         "activation checkpointing; release graphs; defragment the allocator.",
         example="OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",

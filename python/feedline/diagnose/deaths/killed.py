@@ -17,7 +17,8 @@ def _evaluate(run: DeadRun) -> Died | None:
     counters = (("the cgroup's", crash.cgroup_kills), ("the machine's", crash.host_kills))
     unchanged = [name for name, kills in counters if kills is not None]
     if unchanged:
-        evidence.append(f"{' and '.join(unchanged)} counter of out-of-memory kills did not rise: not a memory kill")
+        counted = f"{' and '.join(unchanged)} counter of out-of-memory kills did not rise"
+        evidence.append(f"{counted}, so this was not an out-of-memory kill")
     else:
         evidence.append("no counter of out-of-memory kills can be read, so lack of memory is likely but not shown")
     if (peak := run.memory_peak()) is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel killed a process for lack of memory."""
+"""The kernel killed a process because memory ran out."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def _evaluate(run: DeadRun) -> Died | None:
     if peak is not None:
         evidence.append(f"the run's processes used up to {gb(peak)}{f' of {gb(limit)}' if limit else ''}")
     whose = "the cgroup's limit" if crash.cgroup_kills else "the machine's memory"
-    return Died(f"the kernel killed {dead.name} for lack of memory ({whose})", tuple(evidence), memory_fixes(run))
+    return Died(f"the kernel killed {dead.name} because memory ran out ({whose})", tuple(evidence), memory_fixes(run))
 
 
 DEATH = Death(
     page(
         "killed_for_memory",
-        "the kernel killed a process of the run for lack of memory",
+        "the kernel killed a process of the run because memory ran out",
         means="The run needed more memory than its cgroup (container, job) or the machine has. The kernel then kills a "
-        "process by SIGKILL, usually a worker or the script.",
+        "process with SIGKILL, usually a worker or the script.",
         recognised="A process was killed by SIGKILL, and the cgroup's or the machine's counter of out-of-memory kills "
         "rose during the run, or the kernel's log says so. On a shared machine, the machine's counter may have risen "
         "because of another run.",
         to_do="Try, in this order, prefetch_factor=1, fewer workers, smaller batches, and reading samples when they "
         "are needed instead of holding the dataset in memory; then raise the limit.",
         abstains="Neither a counter nor the log shows an out-of-memory kill: killed is reported instead.",
-        example="the kernel killed worker 1 (pid 4711) for lack of memory (the cgroup's limit).",
+        example="the kernel killed worker 1 (pid 4711) because memory ran out (the cgroup's limit).",
     ),
     priority=60,
     evaluate=_evaluate,

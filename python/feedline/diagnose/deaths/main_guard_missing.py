@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script starts workers by spawn or forkserver without a main guard."""
+"""The script starts workers with spawn or forkserver without a main guard."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def _evaluate(run: DeadRun) -> Died | None:
 DEATH = Death(
     page(
         "native_crash",
-        "native code of the run crashed",
+        "native code in the run crashed",
         means="A compiled library, not Python code, failed: a damaged sample, a library that does not survive fork, or "
         "packages that do not match.",
         recognised="A process was killed by SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGSYS or SIGTRAP. The evidence includes "

@@ -51,8 +51,8 @@ DEATH = Death(
         "a process has too many open files",
         means="Each open file and, with torch's default sharing strategy, each tensor of a queued batch takes a file "
         "descriptor. Datasets that do not close files exhaust them after some steps.",
-        recognised='The run ended by "Too many open files" (EMFILE), or by "received 0 items of ancdata", which is how '
-        "the same limit appears when tensors are passed between processes.",
+        recognised='The run ended with "Too many open files" (EMFILE), or with "received 0 items of ancdata", which is '
+        "how the same limit appears when tensors are passed between processes.",
         to_do="Close files in the dataset; raise `ulimit -n`; use the file_system sharing strategy; queue fewer "
         "batches.",
         example="OSError: [Errno 24] Too many open files (raised at train.py:12 in __getitem__() in worker 0).",

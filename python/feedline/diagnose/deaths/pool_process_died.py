@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process of a ProcessPoolExecutor died."""
+"""A process in a ProcessPoolExecutor died."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _evaluate(run: DeadRun) -> Died | None:
         else (
             "Run the pool's function in the process itself to see its error.",
             "If the pool is inside a dataset, remove it, and raise the loader's num_workers instead.",
-            "Check for lack of memory: `feedline doctor -- SCRIPT` estimates the memory that the loader needs.",
+            "Check whether memory ran out: `feedline doctor -- SCRIPT` estimates the memory that the loader needs.",
         )
     )
     return Died(f"a process of a pool died{error.where}", (raised_text(error), *counted), fixes)
@@ -28,8 +28,8 @@ DEATH = Death(
     page(
         "pool_process_died",
         "a process of the script's own pool died",
-        means="A ProcessPoolExecutor stops working if one of its processes dies, for example for lack of memory.",
-        recognised="The run ended by BrokenProcessPool.",
+        means="A ProcessPoolExecutor stops working if one of its processes dies, for example because memory ran out.",
+        recognised="The run ended with a BrokenProcessPool error.",
         to_do="Run the function without the pool; inside a dataset, use the loader's workers only.",
         example="BrokenProcessPool: A process in the process pool was terminated abruptly.",
     ),

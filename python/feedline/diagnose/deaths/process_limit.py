@@ -29,7 +29,7 @@ DEATH = Death(
         "process_limit",
         "no further process or thread can be started",
         means="The user's limit (`ulimit -u`) or the container's limit (pids.max) counts threads too.",
-        recognised="The run ended by an error about starting a thread or process (EAGAIN).",
+        recognised="The run ended with an error when it started a thread or process (EAGAIN).",
         to_do="Use fewer threads and workers, or raise the limit.",
         example="RuntimeError: can't start new thread.",
     ),

@@ -31,7 +31,7 @@ DEATH = Death(
         "sample_shapes_differ",
         "samples of one batch have different shapes",
         means="torch's default collate_fn stacks samples, so their shapes must be equal.",
-        recognised="The run ended by torch's error about samples of different size.",
+        recognised="The run ended with torch's error about samples of different sizes.",
         to_do="Resize samples, or pass a collate_fn that pads them.",
         example="RuntimeError: stack expects each tensor to be equal size.",
     ),

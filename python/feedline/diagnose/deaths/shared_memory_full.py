@@ -41,10 +41,10 @@ DEATH = Death(
         means="torch's workers store each batch in files in /dev/shm. If /dev/shm is full, a worker gets a bus error "
         'or "No space left on device". By default, a container\'s /dev/shm has only 64 MB.',
         recognised="A worker was killed by SIGBUS while it wrote a batch into shared memory or while /dev/shm was more "
-        "than 90 % full, or an error of torch names shared memory.",
+        "than 90 % full, or a torch error names shared memory.",
         to_do="Enlarge /dev/shm, or keep fewer batches in flight.",
-        abstains="A worker died of SIGBUS, but neither its stack nor the use of /dev/shm points to shared memory: "
-        "bus_error is reported instead.",
+        abstains="A worker was killed by SIGBUS, but neither its stack nor the use of /dev/shm points to shared "
+        "memory: bus_error is reported instead.",
         example="worker 0 (pid 4711) could not write into /dev/shm, which was full.",
     ),
     priority=40,

@@ -27,7 +27,7 @@ def _evaluate(run: DeadRun) -> Died | None:
 DEATH = Death(
     page(
         "worker_exit",
-        "a worker or rank ended the run by its exit status",
+        "a worker or rank exited with an error status, which ended the run",
         means="A worker must not end before its loader. A rank that ends with a status other than 0 ends all ranks.",
         recognised="A worker or rank ended with a positive exit status, and no error of its own was recorded.",
         to_do="Find the call that ends the process.",

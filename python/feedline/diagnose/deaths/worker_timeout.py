@@ -27,7 +27,7 @@ DEATH = Death(
         "worker_timeout",
         "the workers did not deliver a batch in time",
         means="The loader's `timeout` ended. A worker hangs in a lock or a network read, or samples are slow.",
-        recognised="The run ended by the loader's error about its timeout.",
+        recognised="The run ended with the loader's timeout error.",
         to_do="Look at the stacks of the workers, then change the start method or the timeout.",
         example="RuntimeError: DataLoader timed out after 30 seconds.",
     ),

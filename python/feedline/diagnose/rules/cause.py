@@ -74,7 +74,7 @@ class Cause:
         page: printed by ``feedline explain``, except for the thresholds, which come from the file's constants.
         rules: usually one.
         fix: returns what to change in this run, in one or two sentences.
-        gain: computes the gain of removing only this cause, from a summary and the cause's share.
+        gain: computes the gain from removing only this cause, from a summary and the cause's share.
         workers: the number of workers to change to; None if the fix is a different change.
         settings: other loader arguments to change; None if no argument applies.
         signals: the signals required to judge the cause. If `signals` includes :data:`signals.WORKERS`, the rules are

@@ -15,7 +15,7 @@ SMALL = Threshold(
 )
 DEAR = Threshold(0.05, "share of the time spent on profiling above which the measurement may mainly show the overhead")
 CPU_OF_PAGING = "the CPU time of this cause includes that of rereading pages"
-READS_OF_PAGING = "some reads may be of pages that the kernel had evicted for lack of memory"
+READS_OF_PAGING = "some reads may be of pages that the kernel had evicted because memory was short"
 # Without these signals, any finding may have another reason.
 _ALWAYS = ("host", "consumer", "recording")
 

@@ -151,7 +151,7 @@ def gb(count: int) -> str:
 
 
 def memory_fixes(run: DeadRun) -> tuple[str, ...]:
-    """Returns the fixes for lack of memory, cheapest first."""
+    """Returns the fixes for exhausted memory, cheapest first."""
     depth, workers, batch = (run.setting(name) for name in ("prefetch_factor", "num_workers", "batch_size"))
     fixes = []
     if workers != 0:
@@ -165,7 +165,9 @@ def memory_fixes(run: DeadRun) -> tuple[str, ...]:
         "Read samples when they are needed instead of holding the dataset in memory: memory-mapped files, or packed "
         "shards that are streamed (`feedline pack`)."
     )
-    fixes.append("Keep no list or cache that grows in the dataset, and no batches or losses with graphs in the loop.")
+    fixes.append(
+        "Do not keep a growing list or cache in the dataset, or batches or losses with their graphs in the loop."
+    )
     fixes.append("Raise the limit: memory of the job or container (`docker run --memory`).")
     return tuple(fixes)
 

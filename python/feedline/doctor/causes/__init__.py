@@ -20,5 +20,5 @@ def registered() -> tuple[Cause, ...]:
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of all causes."""
+    """Returns the documentation pages of all causes."""
     return [cause.page for cause in registered()]

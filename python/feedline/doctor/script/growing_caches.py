@@ -91,7 +91,7 @@ def _shrunk(method: ast.FunctionDef) -> Iterator[str]:
 
 
 def _method_of(call: ast.Call, methods: tuple[str, ...]) -> str:
-    """Returns NAME for a call of ``self.NAME.method()``, if it is one of `methods`; else ""."""
+    """Returns NAME for a call to ``self.NAME.method()``, if it is one of `methods`; else ""."""
     if isinstance(call.func, ast.Attribute) and call.func.attr in methods:
         return _attribute(call.func.value)
     return ""

@@ -23,5 +23,5 @@ def registered() -> tuple[Check, ...]:
 
 
 def entries() -> list[Entry]:
-    """Returns the pages of all checks."""
+    """Returns the documentation pages of all checks."""
     return [one.page for one in registered()]

@@ -60,7 +60,7 @@ def make_venv(version: str, prefix: Path) -> None:
         _run([base, "-m", "venv", "--without-pip", str(prefix)])
     else:
         raise ConfigError(
-            f"Python {version} is required, but this is {own}: pip install uv, which finds or downloads "
+            f"Python {version} is required, but this is {own}: install uv (pip install uv), which finds or downloads "
             f"Python {version}"
         )
 
@@ -76,7 +76,7 @@ def install_pip(plan: Plan, prefix: Path, given: From) -> None:
         return
     python = prefix / "bin/python"
     if not python.exists():
-        raise ConfigError(f"{plan.listing.source} lists pip's projects, and its conda packages include no Python")
+        raise ConfigError(f"{plan.listing.source} lists pip's projects, and its conda packages do not include Python")
     with tempfile.TemporaryDirectory(prefix="feedline-env-") as folder:
         lines = Path(folder, "requirements.txt")
         lines.write_text("\n".join(plan.requirements) + "\n")

@@ -44,7 +44,7 @@ class CountedCalls:
         recorder.at_end.append(self.abandon)
 
     def watch(self) -> bool:
-        """Called when a step begins. Returns whether the step is watched."""
+        """Called when a step begins. Returns whether the calls of this step are counted."""
         if self.left and _compiles():
             self.stop()
         if self.left:

@@ -38,7 +38,7 @@ class Recorder(Budget):
         self.load = (0, 0)  # cost of loading the probe: ns of CPU, ns
         self.sessions = 0  # sessions that ended in this process: a notebook has one per profiled cell
         self.at_end: list[Callable[[], None]] = []  # called at the end of a session
-        self.passes = 0  # calls of iter() so far; forked workers inherit the number
+        self.passes = 0  # calls to iter() so far; forked workers inherit the number
         self.opened = OpenedFiles(self)
         self.waits = WaitSampler(self)
         super().__init__()

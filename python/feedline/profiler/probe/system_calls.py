@@ -82,7 +82,7 @@ _LISTENING = {str(pair[_MACHINES.get(platform.machine(), 0)]).encode() for pair 
 
 def listens(text: bytes) -> bool:
     """Whether the thread whose /proc file contains `text` waits for clients, such as the thread of multiprocessing that
-    passes file descriptors. No data arrives by such a call.
+    passes file descriptors. Such a call does not receive data.
     """
     return text.partition(b" ")[0] in _LISTENING
 

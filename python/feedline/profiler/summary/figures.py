@@ -199,7 +199,7 @@ class Loop:
 
     steps: int = 0
     loop_s: float = 0.0
-    step_ms: float = 0.0  # mean of the loop's own work between two calls of next()
+    step_ms: float = 0.0  # mean of the loop's own work between two calls to next()
     wait_ms: float = 0.0  # mean inside next(), without the first batch of an epoch
     # "p50", "p90", "p99" and "max" of the same waits, in ms; None if there were none
     wait_percentiles_ms: Mapping[str, float] | None = None

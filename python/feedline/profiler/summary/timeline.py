@@ -193,7 +193,7 @@ def _missing(judged: _Judged, making: Making, host: Host, called: bool, no_gpu: 
     recording, loop = judged.recording, judged.loop
     missing = {**judged.busy.missing, **_missing_of_making(judged, making), **missing_of_disk(recording, host)}
     if not called:
-        missing["synchronising"] = "calls of .item() are not counted with torch.compile, or without torch"
+        missing["synchronising"] = "calls to .item() are not counted with torch.compile, or without torch"
     if recording.dropped:
         missing["recording"] = f"the events of {recording.dropped} processes that exited early"
     if any(event.thread != loop.process.pid for event in loop.events):

@@ -28,7 +28,7 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Alarm, ...]:
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
-    """Returns the pages of all alarms."""
+    """Returns the documentation pages of all alarms."""
     return [alarm.page for alarm in registered(folders)]
 
 

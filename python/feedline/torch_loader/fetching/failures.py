@@ -165,7 +165,7 @@ def died(pid: int, exitcode: int | None, worker: int, rss: int, oom_kills: int |
             "memory (oom_kill)"
         )
     else:
-        memory = "since the workers started, no process of this cgroup was killed for lack of memory (oom_kill +0)"
+        memory = "since the workers started, no process of this cgroup was killed because memory ran out (oom_kill +0)"
     error = WorkerDiedError(f"{first} Worker {worker}, {sample}, resident memory {rss:,} bytes; {memory}.")
     error.pid, error.exitcode, error.worker_id = pid, exitcode, worker  # type: ignore[attr-defined]
     return error

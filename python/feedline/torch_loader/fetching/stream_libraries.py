@@ -57,12 +57,12 @@ def check_version(state: Mapping[str, Any], dataset: Any) -> None:
         return
     if name in _COUNTING.values() or saved != name or loses_its_buffer(dataset):
         raise ConfigError(
-            f"load_state_dict: the state was saved under {saved} {then}, and {name} {version} is installed. Their "
+            f"load_state_dict: the state was saved with {saved} {then}, but {name} {version} is installed. Their "
             f"orders may differ, so samples could be repeated or lost. Install {saved} {then} to finish this epoch, or "
             "load a state that was saved between two epochs. If both versions have the same order, remove 'library' "
             "from the state"
         )
-    _log.warning("load_state_dict: the state was saved under %s %s, and %s is installed", name, then, version)
+    _log.warning("load_state_dict: the state was saved with %s %s, but %s is installed", name, then, version)
 
 
 def _is_within(state: Mapping[str, Any]) -> bool:

@@ -27,7 +27,7 @@ class DeliveredPositions:
         self._border = border
 
     def note(self, number: int) -> bool | None:
-        """Returns whether no later task was delivered before `number`; None if batches are delivered in order. Updates
+        """Returns True if no later task was delivered before `number`; None if batches are delivered in order. Updates
         the cursor's `waiting`.
         """
         context = self._context

@@ -157,7 +157,7 @@ class _TensorBatches:
 
 
 def is_unique(sampler: Any) -> bool:
-    """Returns whether no index occurs twice in an epoch, judged by the exact types of the samplers."""
+    """Returns True if no index occurs twice in an epoch, judged by the exact types of the samplers."""
     inner = sampler.sampler if type(sampler) is BatchSampler else sampler
     if type(inner) is RandomSampler:
         return not inner.replacement and inner.num_samples <= len(inner.data_source)  # type: ignore[arg-type]
@@ -198,7 +198,7 @@ def _orders(sampler: RandomSampler) -> Iterator[torch.Tensor]:
 
 
 class RefillOrder:
-    """With on_error="skip", replaces a bad sample by the last sample of the order that has not been used as a
+    """With on_error="skip", replaces a bad sample with the last sample of the order that has not been used as a
     replacement.
 
     Each replacement shortens the order by one sample (docs/decisions/order-refills-come-from-the-end.md). Replacements

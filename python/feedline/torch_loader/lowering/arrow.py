@@ -94,13 +94,18 @@ def plan_arrow_stream(settings: Settings) -> Plan:
     where = python_place(settings)
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
     stages = [
-        Stage("order", type(settings.dataset).__qualname__, where, "datasets determines shards, splits and shuffles"),
-        Stage("read", "tables", where, "datasets reads the rows; images stay encoded"),
+        Stage(
+            "order",
+            type(settings.dataset).__qualname__,
+            where,
+            "the datasets library determines shards, splits and shuffling",
+        ),
+        Stage("read", "tables", where, "the datasets library reads the rows; images stay encoded"),
         Stage(
             "decode",
             f"column {found.function.image!r}",
             native,
-            "directly from Arrow's memory; datasets decodes the other columns",
+            "directly from Arrow's memory; the datasets library decodes the other columns",
         ),
     ]
     stages += known_stages(chain, native, DRAWN_IN_WORKERS)

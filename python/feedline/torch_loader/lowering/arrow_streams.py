@@ -105,7 +105,7 @@ def _found(steps: tuple[Any, ...]) -> Found | str:
         return f'a sample contains "{function.image}", a PIL image, in addition to "{function.made}"'
     mode = features[function.image].mode
     if mode not in (None, *MODES):
-        return f"the dataset's images have mode {mode}, to which the engine does not decode"
+        return f"the dataset's images have mode {mode}, which the engine does not support"
     if function.converts and mode not in (None, "RGB"):
         return f"the dataset's images have mode {mode}, and are converted to RGB only after the transform"
     if mode is None and (function.converts or arrow_images.converts(function.transform)):

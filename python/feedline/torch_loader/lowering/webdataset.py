@@ -24,7 +24,7 @@ def plan_webdataset(settings: Settings) -> Plan:
     where = python_place(settings)
     native = f"{NATIVE}, within each worker" if settings.num_workers else f"{NATIVE}, in this process"
     order = Stage(
-        "order", type(settings.dataset).__qualname__, where, "webdataset determines shards, splits and shuffles"
+        "order", type(settings.dataset).__qualname__, where, "webdataset determines shards, splits and shuffling"
     )
     reads = Stage("read", "tar files", where, "webdataset reads encoded images and other fields")
     if asked:

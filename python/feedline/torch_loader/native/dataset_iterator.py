@@ -81,6 +81,6 @@ def _warn_of_nothing(loader: Any) -> None:
     sampler = loader.batch_sampler
     if loader.drop_last and loader.batch_size and len(loader.dataset) > 0 and len(sampler) == 0:
         warnings.warn(
-            f"drop_last leaves no batch: {len(loader.sampler)} samples, fewer than batch_size={loader.batch_size}",
+            f"drop_last leaves no batches: {len(loader.sampler)} samples, fewer than batch_size={loader.batch_size}",
             stacklevel=2,
         )

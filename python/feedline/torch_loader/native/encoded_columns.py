@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces a function for `IterableDataset.map` by a function that receives encoded images and transforms them with the
-engine.
+"""Replaces a function for `IterableDataset.map` with a function that receives encoded images and transforms them with
+the engine.
 """
 
 from __future__ import annotations

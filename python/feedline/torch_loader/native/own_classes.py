@@ -191,7 +191,7 @@ class OwnClassPrefix(NativePrefix):
 
 
 def _same_attributes(before: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Returns whether no attribute was set. In persistent workers, the dataset's set_epoch() may set attributes."""
+    """Returns True if no attribute was set. In persistent workers, the dataset's set_epoch() may set attributes."""
     return len(before) == len(now) and all(now.get(name, before) is value for name, value in before.items())
 
 

@@ -96,7 +96,7 @@ def automatic_workers(dataset: Any, worker_init_fn: Any = None) -> tuple[int, st
             break
         inner = inner.dataset
     if isinstance(inner, (TensorDataset, torch.Tensor, list, tuple, range)):
-        return 0, f"a {type(inner).__name__} is in memory, so reading only takes slices"
+        return 0, f"a {type(inner).__name__} is in memory, so reading only slices it"
     if multiprocessing.current_process().daemon:
         return 0, "this process is a daemon, which cannot have children"
     usable, cores = limits.usable_cpus(), limits.usable_cores()

@@ -39,7 +39,7 @@ class CountedStream:
             self._begin()
             return
         self._batches = pending["delivered"] if pending is not None else 0
-        # `delivered` may have been changed since the state was taken, as skip() does.
+        # `delivered` may have been changed since the state was saved, as skip() does.
         self._samples = counted["samples"] + (self._batches - counted["delivered"]) * counted["per_batch"]
         self._load(copy.deepcopy(counted["dataset"]), self._samples)
 

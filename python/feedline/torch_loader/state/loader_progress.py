@@ -88,7 +88,7 @@ class LoaderProgress:
         self.__dict__.update(attributes, running=weakref.WeakSet())
 
     def is_fresh(self) -> bool:
-        """Returns whether no epoch has begun and no state is pending."""
+        """Returns True if no epoch has begun and no state is pending."""
         return self.cursor is None and self.pending is None
 
     def iterator(self) -> Any:

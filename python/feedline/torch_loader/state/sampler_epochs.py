@@ -23,7 +23,7 @@ class SamplerEpochs:
         self._seen: dict[int, tuple[int, int]] = {}  # index of the sampler -> (calls, epoch)
 
     def advance(self, samplers: list[Any]) -> None:
-        """Increments the epoch of each sampler whose epoch was not set since the last call of `note`, and records the
+        """Increments the epoch of each sampler whose epoch was not set since the last call to `note`, and records the
         epochs of all samplers.
         """
         for place, sampler in enumerate(samplers):

@@ -100,7 +100,7 @@ class PageLock:
                 for control in self._controls:
                     control[Control.GPU] = 0
                 why = f"page-locking {end - begin:,} bytes failed ({error})"
-                _log.warning("%s: batches are copied to pinned memory, as by torch", why)
+                _log.warning("%s: batches are copied to pinned memory, as torch does", why)
                 return why
         return None
 

@@ -13,8 +13,8 @@ of SIGBUS.
 Only worker i allocates in region i. The consumer frees a block with one store to the state byte, or by punching the
 block out of the file. There are no locks, so no process can wait for a process that has died. Each region is divided at
 an offset, the keep line. Blocks above it are returned to the kernel when they are freed. Blocks below it are reused
-while they are in the cache, and page-locked if there is a GPU: see page_lock.py. Page-locked memory is never punched
-out.
+while they are in the cache, and page-locked if there is a GPU: see page_lock.py. Page-locked blocks are never punched
+out of the file.
 
 The state byte shows how a block was freed. The worker cannot infer this from the block's position, because it may have
 raised the keep line since then: pages that the worker considers present could be holes, or could still be punched out

@@ -72,7 +72,7 @@ class RingWriter:
             start = self._find(size)
         if start is None:
             raise StorageError(
-                f"a batch needs {size:,} bytes, and {sum(b.size for b in self._blocks.values()):,} of the "
+                f"a batch needs {size:,} bytes, but {sum(b.size for b in self._blocks.values()):,} of the "
                 f"{self._ring.region_bytes:,} bytes of worker {self._worker}'s address space are in use"
             )
         self._back(start, size)
@@ -189,7 +189,7 @@ class RingWriter:
         room = limits.memory_left()
         if end - first > room:
             raise StorageError(
-                f"a batch needs {end - first:,} more bytes of shared memory, and {room:,} bytes are left "
+                f"a batch needs {end - first:,} more bytes of shared memory, but {room:,} bytes are left "
                 f"({limits.memory_words()}); reduce the batch size or prefetch_factor, or hold fewer batches"
             )
         try:

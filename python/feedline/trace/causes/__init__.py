@@ -29,7 +29,7 @@ def registered(folders: tuple[Path | str, ...] = ()) -> tuple[Cause, ...]:
 
 
 def entries(folders: tuple[Path | str, ...] = ()) -> list[Entry]:
-    """Returns the pages of all causes."""
+    """Returns the documentation pages of all causes."""
     return [cause.page for cause in registered(folders)]
 
 

@@ -32,7 +32,7 @@ def _evaluate(analysis: Analysis) -> None:
             "indicate Tensor Cores, "
             f"{1 - facts['share_of_matrix_time']:.0%} of the time of such kernels (inferred from names)"
         ],
-        "use torch.autocast with bfloat16 (float16 and GradScaler before Ampere), and numbers of channels that are "
+        "use torch.autocast with bfloat16 (float16 and GradScaler before Ampere), and channel counts that are "
         "multiples of 8",
         gained=(0.3, 0.8),
         per_step=per_step,
@@ -46,7 +46,7 @@ CAUSE = Cause(
         title="matrix products and convolutions do not use the GPU's Tensor Cores",
         means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times as fast as float32 matrices.",
         recognised="Inferred from the kernel names of cuBLAS, cuDNN and CUTLASS, as the finding notes.",
-        to_do="Use autocast, and numbers of channels that are multiples of 8.",
+        to_do="Use autocast, and channel counts that are multiples of 8.",
         abstains="The trace does not contain the GPU's compute capability.",
         example="387.7 ms in matrix products and convolutions whose kernel names do not indicate Tensor Cores, 100% "
         "of the time of such kernels.",

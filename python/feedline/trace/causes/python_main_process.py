@@ -37,7 +37,7 @@ CAUSE = Cause(
         means="With `num_workers=0`, the iterator produces each batch inside `next()`, while the GPU is idle.",
         recognised="Uses the class of the iterator, as recorded by torch's profiler, and the time inside its `next()`.",
         to_do="Load in worker processes.",
-        abstains="The trace contains no call of a loader.",
+        abstains="The trace contains no call to a loader.",
         example="the loop was in the loader's next() for 69.30 ms of a step's 174.83 ms (40%).",
     ),
     priority=10,

@@ -21,7 +21,7 @@ class BaselineTables {
   // count as one image.
   void begin_image() { ++image_; }
 
-  // Returns the table of `spec`, valid until the next call of begin_image(); nullptr if `spec` is invalid. Each image
+  // Returns the table of `spec`, valid until the next call to begin_image(); nullptr if `spec` is invalid. Each image
   // may request at most kMaxUsed different tables per use.
   const HuffmanTable* find(const HuffmanSpec& spec, HuffmanUse use);
 

@@ -198,7 +198,7 @@ TEST_F(Arrow, WithoutFieldsAnImageAndALabelOrAllColumns) {
   EXPECT_EQ(names({{photo, number}}, R"({"info": {"features": {"photo": {"_type": "Image"},
                                           "kind": {"_type": "ClassLabel", "names": ["a", "b"]}}}})"),
             "image:image label:value a,b,");
-  EXPECT_CONTAINS(names({{MadeColumn{"nothing", 1, {}, 1, 1}}}), "there are: nothing (nothing)");
+  EXPECT_CONTAINS(names({{MadeColumn{"nothing", 1, {}, 1, 1}}}), "the columns are nothing (nothing)");
 }
 
 TEST_F(Arrow, NullsAreErrorsSkippedOrAbsent) {

@@ -77,8 +77,8 @@ class ArrowTable final : public ColumnTable {
   std::vector<std::uint64_t> ends_;              // number of rows up to the end of each batch
   std::vector<std::vector<ArrowChunk>> slots_;   // by slot, then by batch
   std::vector<std::vector<std::byte>> numbers_;  // by slot: the joined numbers, or empty
-  // Buffers of lists that are not compressed, by slot and batch, for numbers(). nullptr if they do not fit into memory:
-  // their lists are read one by one.
+  // The uncompressed buffers of lists, by slot and batch, for numbers(). nullptr if they do not fit into memory; lists
+  // are then read one by one.
   std::unique_ptr<ResidentBlocks> lists_;
   std::uint64_t claimed_ = 0;                    // of the cache's memory, for lists_
   mutable std::atomic<bool> keeps_lists_{true};  // otherwise these buffers are cached like compressed buffers

@@ -46,7 +46,7 @@ Result<Buffer> unpacked(ParquetCodec codec, Bytes in, std::uint64_t bytes) {
   const auto kind = std::ranges::find(kKinds, codec, [](const auto& one) { return one.codec; });
   if (kind == std::end(kKinds))
     return config_error(codec == ParquetCodec::kLzo || codec == ParquetCodec::kLz4Framed
-                            ? std::string("a column is compressed by ") +
+                            ? std::string("a column is compressed with ") +
                                   (codec == ParquetCodec::kLzo ? "LZO"
                                                                : "LZ4 in "
                                                                  "Hadoop's frames") +

@@ -85,7 +85,7 @@ void set_unit(const ParquetNode& leaf, ColumnType& type) {
 std::string shown_of(const ParquetNode& leaf) {
   if (leaf.converted == kConvertedDecimal || leaf.logical == kLogicalDecimal) return "decimals";
   if (leaf.logical == kLogicalNothing) return "nothing";
-  if (leaf.type == ParquetType::kInt96) return "INT96, an obsolete type of timestamps";
+  if (leaf.type == ParquetType::kInt96) return "INT96, an obsolete timestamp type";
   return "bytes";
 }
 

@@ -275,7 +275,7 @@ TEST_F(LitData, WhatIsNotReadIsRefusedByName) {
           .contains("the dataset is encrypted"));
   EXPECT_TRUE(shown(write({"int"}, {"12345678"}, ", \"item_loader\": \"ParquetLoader\""), 0)
                   .contains("LitData's ParquetLoader"));
-  EXPECT_TRUE(shown(write({"int"}, {"12345678"}, ", \"compression\": \"lz4\""), 0).contains("compressed by 'lz4'"));
+  EXPECT_TRUE(shown(write({"int"}, {"12345678"}, ", \"compression\": \"lz4\""), 0).contains("compressed with 'lz4'"));
   folder_.write("index.json", index_of({"a", "b"}, {"int"}, {}));
   EXPECT_TRUE(shown(folder_.path(), 0).contains("1 value formats, but its data_spec has 2 names"));
   folder_.write("index.json", index_of({"a"}, {"int"}, {{"../x.bin", 1}}));

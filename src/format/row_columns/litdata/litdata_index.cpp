@@ -145,7 +145,7 @@ Result<LitIndex> checked(Written& written) {
     return config_error("the dataset was written for LitData's " + written.loader +
                         "; only datasets for PyTreeLoader and " + "TokensLoader are supported");
   if (!written.compression.empty() && !written.compression.starts_with("zstd"))
-    return config_error("the dataset is compressed by '" + written.compression + "'; only zstd is supported");
+    return config_error("the dataset is compressed with '" + written.compression + "'; only zstd is supported");
   LitIndex index;
   FEEDLINE_TRY(index.columns, columns_of(written));
   index.are_tokens = are_tokens;

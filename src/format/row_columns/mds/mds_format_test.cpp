@@ -199,7 +199,8 @@ TEST_F(Mds, FieldsAreChosen) {
   EXPECT_EQ(read_back(columns, values), "JPEG 4") << "a column called as images are, and one as labels are";
   EXPECT_EQ(read_back(columns, values, {"caption", "n", "raw=png;jpg:bytes"}), "a cat 3 JPEG");
   EXPECT_EQ(read_back({{"a", "str"}, {"b", "int", 8}}, {"x", values[2]}), "x 3") << "else all columns";
-  EXPECT_TRUE(read_back(columns, values, {"q"}).contains("there are: caption (str), jpg (bytes), n (int), y (int)"));
+  EXPECT_TRUE(
+      read_back(columns, values, {"q"}).contains("the columns are caption (str), jpg (bytes), n (int), y (int)"));
   EXPECT_TRUE(read_back(columns, values, {"n:image"}).contains("cannot be of kind image"));
   EXPECT_TRUE(read_back(columns, values, {"n", "n=y"}).contains("two fields are called 'n'"));
   EXPECT_TRUE(read_back(columns, values, {"caption:value"}).contains("not an integer"));

@@ -184,7 +184,7 @@ Result<MdsPart> part_of(const Written& shard, std::optional<MdsFile> raw, std::o
   if (!part.zip) return part;
   part.compression = compression_of(shard.compression);
   if (!part.compression)
-    return wrong(number, "the shard is compressed by '" + shard.compression +
+    return wrong(number, "the shard is compressed with '" + shard.compression +
                              "'; only br, bz2, gz, snappy and zstd are supported");
   return part;
 }

@@ -179,7 +179,7 @@ TEST_F(MdsLinesFormat, StreamsWithOtherColumnsGiveTheFieldsThatAllHave) {
   EXPECT_EQ(
       refused(other.path() + "::" + lines),
       "the shard '" + lines + "/x.csv': the column 'n' is not in the first shard; select common columns with fields=");
-  EXPECT_EQ(refused(both, {"n"}), shard + "no sample has the field 'n' (n); there are: t (str)");
+  EXPECT_EQ(refused(both, {"n"}), shard + "no sample has the field 'n' (n); the columns are t (str)");
   (void)write_sized(other, {"t", "int32", 4}, raw_number(7));
   EXPECT_EQ(refused(both, {"t"}), shard + "the column 't' (int32) is value, but that of the first shard (str) is text");
 }

@@ -54,7 +54,7 @@ class RandomIouCrop final : public OperationWith<RandomIouCrop, op::RandomIouCro
       if (!(option >= 0)) return config_error("sampler_options must not be negative, got " + shown(option));
     return image.becomes_any_size();
   }
-  // If the canvas has boxes, it draws the crop; the sample's other canvases reuse the crop.
+  // The crop is drawn for the canvas that has boxes; the sample's other canvases reuse the crop.
   Result<void> draw(Drawer& drawer) const override {
     base::Random random = drawer.random();
     std::optional<Box> crop;

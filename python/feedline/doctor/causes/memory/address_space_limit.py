@@ -20,7 +20,7 @@ def _evaluate(analysis: Analysis) -> Iterator[Found]:
     if limit is not None and memory.is_known and limit < TIMES * memory.physical:
         yield Found(
             "warning",
-            (f"the address space is limited to {gb(limit)}, and the machine has {gb(memory.physical)} of memory",),
+            (f"the address space is limited to {gb(limit)}, but the machine has {gb(memory.physical)} of memory",),
         )
 
 
@@ -33,7 +33,7 @@ CAUSE = Cause(
         "nodes of clusters set such limits.",
         recognised="ulimit -v is compared with the memory of the machine and of its GPUs.",
         to_do="Set ulimit -v unlimited; on a cluster, run in a job, not on the login node.",
-        example="the address space is limited to 16.0 GB, and the machine has 64.0 GB of memory.",
+        example="the address space is limited to 16.0 GB, but the machine has 64.0 GB of memory.",
     ),
     priority=MACHINE + 190,
     evaluate=_evaluate,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ....findings import Threshold
 from ...rules import MACHINE, Analysis, Cause, Found, page
 
-MUCH = Threshold(0.05, "share of the time; this is also the threshold of a note of diagnose")
+MUCH = Threshold(0.05, "share of the time; diagnose reports a note at the same threshold")
 
 
 def _evaluate(analysis: Analysis) -> Iterator[Found]:

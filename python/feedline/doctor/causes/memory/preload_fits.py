@@ -25,7 +25,8 @@ def _evaluate(analysis: Analysis) -> Iterator[Found]:
     ):
         return
     if source.total_bytes < min(PART * memory.left, MOST):
-        yield Found("note", (f"the dataset has {gb(source.total_bytes)}, and {gb(memory.left)} of memory is left",))
+        size = f"the size of the dataset is {gb(source.total_bytes)}"
+        yield Found("note", (f"{size}, and {gb(memory.left)} of memory is left",))
 
 
 CAUSE = Cause(
@@ -37,7 +38,7 @@ CAUSE = Cause(
         recognised="SOURCE, on a disk or a server, is much smaller than the available memory.",
         to_do="feedline.open(SOURCE).<fixed operations>.cache() caches decoded pixels; vmtouch -t, or reading "
         "the files once beforehand, caches the files.",
-        example="the dataset has 6.2 GB, and 120.0 GB of memory is left.",
+        example="the size of the dataset is 6.2 GB, and 120.0 GB of memory is left.",
     ),
     priority=ADVICE + 10,
     evaluate=_evaluate,

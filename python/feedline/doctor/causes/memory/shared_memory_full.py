@@ -22,7 +22,7 @@ CAUSE = Cause(
     page(
         "shared_memory_full",
         "/dev/shm is nearly full",
-        means="torch's workers store each tensor in a file in /dev/shm. If /dev/shm is full, a worker dies of "
+        means="torch's workers store each tensor in a file in /dev/shm. If /dev/shm is full, a worker is killed by "
         "a bus error.",
         recognised="More than 90 % of /dev/shm is used before the run starts.",
         to_do="Remove leftovers of killed runs (feedline doctor --clean), or enlarge /dev/shm: docker run "

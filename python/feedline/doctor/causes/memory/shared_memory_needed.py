@@ -26,8 +26,8 @@ CAUSE = Cause(
     page(
         "shared_memory_needed",
         "/dev/shm is too small for the planned loader",
-        means="torch's workers pass batches via files in /dev/shm. If the batches do not fit, a worker dies of a bus "
-        "error with the message RuntimeError: DataLoader worker is killed by signal. Containers have only 64 "
+        means="torch's workers pass batches via files in /dev/shm. If the batches do not fit, a worker is killed by a "
+        "bus error with the message RuntimeError: DataLoader worker is killed by signal. Containers have only 64 "
         "MB of /dev/shm by default.",
         recognised="workers x prefetch x batch exceeds the free space of /dev/shm.",
         to_do="Use docker run --shm-size=SIZE (or --ipc=host); in Kubernetes, mount an emptyDir of medium Memory on "

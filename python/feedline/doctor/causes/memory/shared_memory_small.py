@@ -26,7 +26,7 @@ CAUSE = Cause(
         "shared_memory_small",
         "/dev/shm has only a container's default size",
         means="torch's workers pass batches via files in /dev/shm: 64 images of 224 pixels are 39 MB. If the batches "
-        "do not fit, a worker dies of a bus error.",
+        "do not fit, a worker is killed by a bus error.",
         recognised="/dev/shm is small and the size of a batch is unknown; if the size is known, see "
         "shared_memory_needed.",
         to_do="Use docker run --shm-size=8g (or --ipc=host); in Kubernetes, mount an emptyDir of medium Memory on "

@@ -26,7 +26,8 @@ CAUSE = Cause(
         means="Each worker starts threads, and all of the user's threads count. Above the limit, runs fail with "
         "`BlockingIOError` or `can't start new thread`.",
         recognised="ulimit -u is below the number that loaders and numerical libraries may reach.",
-        to_do="Raise the limit with ulimit -u 4096, or ask the administrator; OMP_NUM_THREADS=1 needs fewer threads.",
+        to_do="Raise the limit with ulimit -u 4096, or ask the administrator; OMP_NUM_THREADS=1 reduces the number of "
+        "threads.",
         example="only 128 processes and threads can be started.",
     ),
     priority=MACHINE + 180,

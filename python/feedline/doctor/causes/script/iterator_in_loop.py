@@ -21,7 +21,7 @@ CAUSE = Cause(
         "else is discarded. Each call also returns the first batch of a new order, so the loop does not cover "
         "an epoch.",
         recognised="The script calls next(iter(loader)) in a loop, for a loader with workers.",
-        to_do="Use for batch in loader, or create one iterator before the loop: it = iter(loader).",
+        to_do="Use `for batch in loader`, or create one iterator before the loop: `it = iter(loader)`.",
         example="line 25: next(iter(loader)) in a loop.",
     ),
     priority=SCRIPT + 70,

@@ -17,10 +17,10 @@ CAUSE = Cause(
     page(
         "network_in_dataset",
         "each sample sends a request to a server and waits for it",
-        means="A network call in __getitem__ blocks a worker for its whole round trip, and an error "
-        "of the server fails the run.",
+        means="A network call in __getitem__ blocks a worker for its whole round trip, and a server "
+        "error fails the run.",
         recognised="Code that workers run calls requests, urllib or httpx.",
-        to_do="Download the data before the run (feedline stage), or pack it into shards and stream these: "
+        to_do="Download the data before the run (feedline stage), or pack it into shards and stream them: "
         "feedline.open('https://.../{000..146}.tar').",
         example="line 12: requests.get in code that workers run.",
     ),

@@ -17,7 +17,7 @@ CAUSE = Cause(
     page(
         "video_in_dataset",
         "each sample decodes a video",
-        means="To reach a frame, a decoder must decode all frames since the last key frame, in every epoch again. A "
+        means="To reach a frame, a decoder must decode all frames since the last key frame, again in every epoch. A "
         "frame costs several times as much CPU time as a JPEG image of the same size.",
         recognised="Code that workers run opens a video with OpenCV, PyAV, decord, torchvision, torchcodec, imageio or "
         "moviepy.",

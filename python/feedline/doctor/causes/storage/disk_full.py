@@ -27,7 +27,7 @@ CAUSE = Cause(
         "a disk is nearly full",
         means="Checkpoints, caches and temporary files fail with No space left on device, mostly at the end of an "
         "epoch.",
-        recognised="/tmp, or the source's file system if it is writable, has few free bytes.",
+        recognised="/tmp, or the source's file system if it is writable, has little free space.",
         to_do="Remove unneeded files, or set TMPDIR to another disk.",
         example="/tmp has 120 MB free.",
     ),

@@ -10,9 +10,8 @@ def _evaluate(analysis: Analysis) -> Problems:
         name = one.file.name.removesuffix(".json")
         yield problem(
             "broken_conda_meta", "error", f"{one.file} cannot be read: {one.why}",
-            fix=f"Remove the file, then conda install --force-reinstall the package {name}; or recreate the "
-            "environment from "
-            "its lock.", file=str(one.file),
+            fix=f"Remove the file, then run conda install --force-reinstall for the package {name}; or recreate the "
+            "environment from its lock.", file=str(one.file),
         )  # fmt: skip
     for lost in seen.distributions if seen.packages else ():
         is_named = any(one.file.name.startswith(f"{lost.name}-") for one in seen.broken)
@@ -20,7 +19,7 @@ def _evaluate(analysis: Analysis) -> Problems:
             yield problem(
                 "broken_conda_meta", "error",
                 f"conda installed {lost.name} {lost.version}, but no file in {seen.place.conda_meta} lists it",
-                fix=f"conda install --force-reinstall {lost.name}={lost.version}; or recreate the environment from "
+                fix=f"Run conda install --force-reinstall {lost.name}={lost.version}, or recreate the environment from "
                 "its lock.", package=lost.name,
             )  # fmt: skip
 

@@ -8,7 +8,7 @@ CHECK = conda_lacks(
     "conda_without_python",
     ENVIRONMENT + 30,
     "warning",
-    "conda installed no Python in {prefix}",
+    "conda did not install Python in {prefix}",
     "conda install --prefix {prefix} python pip; do nothing if you only use other programs of the environment",
     lambda seen: not any(one.name == "python" for one in seen.packages),
     title="a conda environment has no Python",

@@ -14,7 +14,7 @@ def _evaluate(analysis: Analysis) -> Problems:
             "pip_over_conda", "error",
             f"{one.name} {one.version}, which {one.installer or 'pip'} installed, and conda's {clash.package} both own "
             f"{names(paths)}",
-            fix=f"Choose one owner: conda remove --force {clash.package}, then pip install --force-reinstall "
+            fix=f"Choose one owner: run conda remove --force {clash.package}, then pip install --force-reinstall "
             f"{one.name}; or "
             f"pip uninstall {one.name}, then conda install --force-reinstall {clash.package}",
             package=one.name, conda_package=clash.package, files=len(clash.paths),

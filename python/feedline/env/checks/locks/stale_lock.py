@@ -28,7 +28,7 @@ CHECK = Check(
         "package; packages that are missing from the lock are also reported.",
         to_do="Rebuild the environment from the lock, or write the lock again and review the changes.",
         abstains="Not checked without `--lock`.",
-        example="the environment has 2 differences from uv.lock: numpy 2.1.0 is installed as 2.2.0, pandas 2.2.3 is "
+        example="the environment has 2 differences from uv.lock: numpy is 2.2.0 instead of 2.1.0, pandas 2.2.3 is "
         "missing",
     ),
     AGAINST,

@@ -8,7 +8,7 @@ def _evaluate(analysis: Analysis) -> Problems:
     for (first, second), paths in analysis.files.twice.items():
         yield problem(
             "two_owners", "warning", f"{first} and {second} both own {names(paths)}, with different content",
-            fix=f"Keep one of the two: pip uninstall {first} {second}, then install the package that is needed",
+            fix=f"Keep one of the two: run pip uninstall {first} {second}, then install the package that is needed",
             packages=f"{first} {second}", files=len(paths),
         )  # fmt: skip
 

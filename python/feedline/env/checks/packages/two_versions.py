@@ -26,7 +26,7 @@ CHECK = Check(
         "return either.",
         recognised="One site-packages folder has two dist-info folders with the same normalized name.",
         to_do="Uninstall the project until no version is left, then install the version that you want.",
-        example="site-packages has numpy as 1.26.4 and as 2.1.0",
+        example="site-packages has numpy 1.26.4 and numpy 2.1.0",
     ),
     OWNERS + 10,
     _evaluate,

@@ -26,7 +26,7 @@ CHECK = Check(
     page(
         code="library_copies",
         title="a process has mapped several copies of NCCL, cuBLAS or MKL",
-        means="The order of loading decides which copy a call reaches. If the ranks of a job use different versions of "
+        means="The loading order determines which copy is called. If the ranks of a job use different versions of "
         "NCCL, the first collective operation fails or hangs.",
         recognised="Checks the file names in /proc/PID/maps of a running process.",
         to_do="Keep one copy: the one that torch's wheel requires, or conda's.",

@@ -12,9 +12,8 @@ def _evaluate(analysis: Analysis) -> Problems:
         "torch_cpu_build", "error",
         f"torch {torch.version} was built without CUDA, but this machine has {len(graphics.names)} x "
         f"{graphics.names[0]}",
-        fix="pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu130, or the "
-        "newest CUDA that "
-        "the driver supports",
+        fix="Run pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu130, or use "
+        "the newest CUDA that the driver supports",
         version=torch.version,
     )  # fmt: skip
 

@@ -57,8 +57,8 @@ CHECK = Check(
     page(
         code="torch_set",
         title="torch, torchvision and torchaudio are incompatible",
-        means="torchvision and torchaudio are compiled for one version and one device of torch. With a different "
-        "torch, imports fail with undefined symbols or missing libraries, or operators are missing.",
+        means="Each build of torchvision and torchaudio works with one version of torch and one type of device. With a "
+        "different torch, imports fail with undefined symbols or missing libraries, or operators are missing.",
         recognised="torchvision or torchaudio require a different torch than the installed version, or were built "
         "for another device, according to their version's label, version.py, or linked libraries.",
         to_do="Install torch, torchvision and torchaudio in one command from one index.",

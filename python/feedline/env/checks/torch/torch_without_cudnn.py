@@ -10,8 +10,8 @@ def _evaluate(analysis: Analysis) -> Problems:
         return
     yield problem(
         "torch_without_cudnn", "warning", f"torch {torch.version} was built for CUDA {torch.cuda} without cuDNN",
-        fix="pip install --force-reinstall torch, whose wheels have cuDNN; or build torch with USE_CUDNN=1 on a "
-            "machine that has cuDNN's headers",
+        fix="Run pip install --force-reinstall torch, as torch's wheels have cuDNN; or build torch with USE_CUDNN=1 on "
+            "a machine that has cuDNN's headers",
         version=torch.version,
     )  # fmt: skip
 

@@ -80,8 +80,8 @@ class ImageTable:
         self.mode = feature.mode or ("RGB" if is_rgb else self._mode_of_first())
         if self.mode not in _CHANNELS:
             raise ValueError(
-                f"the dataset's images have mode {self.mode or 'other than RGB and L'}, to which the engine does not "
-                "decode"
+                f"the dataset's images have mode {self.mode or 'other than RGB and L'}, which the engine does not "
+                "support"
             )
         if is_rgb and self.mode != "RGB":
             raise ValueError(

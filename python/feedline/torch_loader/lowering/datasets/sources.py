@@ -28,7 +28,7 @@ def leaves(dataset: Any) -> list[Any]:
 
 
 def _is_stock(dataset: Any) -> bool:
-    """Returns whether no other program replaced the methods of the dataset or its class."""
+    """Returns whether the dataset and its class still have torch's methods, which other code may have replaced."""
     return _methods(type(dataset)) == _STOCK[type(dataset)] and "__getitems__" not in vars(dataset)
 
 

@@ -78,7 +78,7 @@ def immutable(value: Any) -> Any:
 
 
 def is_pure(function: Any) -> bool:
-    """Returns whether calls of exactly this function only compute a value."""
+    """Returns whether calls to exactly this function only compute a value."""
     return _is_listed(_FUNCTIONS, function)
 
 

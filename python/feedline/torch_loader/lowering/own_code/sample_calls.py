@@ -140,7 +140,7 @@ class Calls(Operators):
     # -- images
 
     def _array(self, node: ast.Call, called: Any, args: list[Value], named: dict[str, Value]) -> Value:
-        """Returns the call of np.array(image), such as that for a mask, as code that reads the image with Pillow."""
+        """Returns the call to np.array(image), such as that for a mask, as code that reads the image with Pillow."""
         image = args[0]
         others = [self.as_plain(node, arg).code for arg in args[1:]]
         words = [ast.keyword(name, self.as_plain(node, value).code) for name, value in named.items()]

@@ -59,7 +59,7 @@ class Expressions:
         self.writer = Writer()
         self.scopes: list[Scope] = []
         self.loops: list[frozenset[str]] = []  # the variables that were set before each loop
-        self.transformed = 0  # calls of transforms so far
+        self.transformed = 0  # calls to transforms so far
 
     @property
     def scope(self) -> Scope:

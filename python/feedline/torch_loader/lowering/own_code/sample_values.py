@@ -35,7 +35,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Plain:
-    """A value of a sample that contains no image, as an expression of the generated function.
+    """A value of a sample that does not contain an image, as an expression of the generated function.
 
     `checked`: whether the value's type is known to be plain. `fresh`: whether the sample's code created the value, so
     that the code may modify it.
