@@ -325,6 +325,8 @@ def test_tags_are_multi_hot(paths):
     assert batch.label.tolist() == expected
     lists = feedline.files(paths[:3], multi_label=[["x", "y"], [], None])
     assert lists.targets("label").tolist() == [[1, 1], [0, 0], [0, 0]]
+    assert given.class_counts() == {"a": 2, "b": 1, "c": 1}
+    assert lists.subset([0, 0, 1]).class_counts() == {"x": 2, "y": 2}
     with pytest.raises(ConfigError, match="one integer per sample"):
         lists.labels  # noqa: B018
 
@@ -335,3 +337,22 @@ def test_open_refers_to_files_and_table(paths):
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ConfigError, match=r"feedline.table\(table, image="):
         feedline.open(pandas.DataFrame({"path": paths}))
+
+
+def test_a_class_that_is_too_small_for_folds_is_named(paths, names):
+    with pytest.raises(ConfigError, match=r"class 0 \('apple'\) has 7 samples, too few for k_fold=8"):
+        feedline.files(paths, label=names).split(k_fold=8, fold=0, by_class=True)
+
+
+def test_an_unopened_column_of_a_file_is_offered(paths, tmp_path):
+    (tmp_path / "t.csv").write_text("".join(["path,age\n", *(f"{path},{i}\n" for i, path in enumerate(paths))]))
+    opened = feedline.open(tmp_path / "t.csv")
+    for use in (
+        lambda: opened.targets("age"),
+        lambda: opened.split(k_fold=2, fold=0, groups="age"),
+        lambda: opened.filter(lambda row: row["age"] > 3),
+    ):
+        with pytest.raises(ConfigError, match=r"the column 'age' \(integers\) exists .*fields=\(..., \"age:value\"\)"):
+            use()
+    with pytest.raises(KeyError, match="agge"):
+        opened.filter(lambda row: row["agge"] > 3)

@@ -34,6 +34,7 @@ from .text.tokenized import Tokenized
 if TYPE_CHECKING:
     from .inspect.contact_sheet import Sheet
     from .map.mapping import Chain
+    from .memory.table_values import TableValues
     from .packed_sequences import PackedSequences
 
 
@@ -63,6 +64,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         self._origin = origin
         self._chain = chain  # functions of map()
         self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
+        self._table: TableValues | None = None  # of files() and table()
         self._same_draws = 0  # samples that ds[i] returned with epoch 0's draws
         # The engine imports these modules on first use. If a thread did so during fork(), they would stay half imported
         # in the child, which would then hang.
@@ -74,7 +76,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
         dataset = Dataset(engine, self._origin, self._chain)
-        dataset._held = self._held
+        dataset._held, dataset._table = self._held, self._table
         return dataset
 
     def _proof(self) -> str:
@@ -255,7 +257,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         preceding = len(self._engine.operations())
         chain = mapping.added(self._chain, fn, fields, processes, seeded, writable, preceding)
         dataset = Dataset(_engine.map(self._engine, chain), self._origin, chain)
-        dataset._held = self._held
+        dataset._held, dataset._table = self._held, self._table
         return dataset
 
     def windows(self, window: int, **options: Any) -> Dataset:

@@ -14,7 +14,12 @@ _WHERE = "split"
 
 
 def assigned(
-    size: int, folds: int, seed: int, classes: Sequence[int] | None, groups: Sequence[Hashable] | None
+    size: int,
+    folds: int,
+    seed: int,
+    classes: Sequence[int] | None,
+    groups: Sequence[Hashable] | None,
+    names: Sequence[str] = (),
 ) -> list[int]:
     """Returns the fold of every sample, from 0 to ``folds - 1``. The same arguments produce the same folds on every
     machine.
@@ -22,7 +27,7 @@ def assigned(
     Without groups, fold sizes differ by at most one sample; with classes, so does each class's number of samples per
     fold. Groups are not split. From largest to smallest, each group is assigned to the fold that makes the class
     distribution most even, as in scikit-learn's StratifiedGroupKFold, or, without classes, to the fold with the fewest
-    samples.
+    samples. `names`: names of the classes, for messages.
 
     Raises:
         ConfigError: there are fewer samples, samples of a class, or groups than folds.
@@ -46,9 +51,10 @@ def assigned(
         for value, count in sorted(Counter(classes).items()):
             if count < folds:
                 fewer = f"use at most {count} folds, or " if count > 1 else ""
+                name = f" ({names[value]!r})" if 0 <= value < len(names) else ""
                 raise ConfigError(
-                    f"{_WHERE}: class {value} has {count} sample{'s' * (count > 1)}, too few for k_fold={folds} with "
-                    f"by_class; {fewer}leave the class out with filter()"
+                    f"{_WHERE}: class {value}{name} has {count} sample{'s' * (count > 1)}, too few for k_fold={folds} "
+                    f"with by_class; {fewer}leave the class out with filter()"
                 )
         order.sort(key=classes.__getitem__)  # stable
     fold_of = [0] * size
