@@ -67,6 +67,13 @@ def test_every_other_row_of_a_numpy_array_is_read_in_place(paths):
     numpy.testing.assert_array_equal(given[3].image, feedline.files(paths)[3].image)
 
 
+def test_tensors_of_labels(paths):
+    torch = pytest.importorskip("torch")
+    count = len(paths)
+    for label in ([torch.tensor(i) for i in range(count)], torch.arange(count).bfloat16(), torch.arange(count).half()):
+        assert feedline.files(paths, label=label).labels.tolist() == list(range(count))
+
+
 def test_further_columns_are_fields(paths):
     count = len(paths)
     boxes = [[[0, 0, 10, 10 + i]] * (i % 3) for i in range(count)]
@@ -287,6 +294,8 @@ def test_a_damaged_file_names_row_and_path(paths, tmp_path):
         ),
         ({"age": numpy.array([2**63, 1, 1], numpy.uint64)}, "row 0 of the column 'age' is 9223372036854775808"),
         ({"label": "cat"}, "label must be a list"),
+        ({"label": {1, 2, 3}}, "label is a set; pass a list, as a set has no order"),
+        ({"label": {"a.jpg": 1, "b.jpg": 2, "c.jpg": 3}}, "label is a dict; pass a list of its keys or values"),
         ({"note": ["a", None, "b"]}, "row 1 of the column 'note'"),
         ({"boxes": [[[0, 0, 1, 1]], [[0, 0, 1]], []]}, "row 1 of the column 'boxes'"),
         ({"label": [1, 2, 3], "multi_label": [[], [], []]}, "not both"),

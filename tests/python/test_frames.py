@@ -251,6 +251,28 @@ def test_columns_that_are_not_fields_select_samples(columns, folder, tmp_path, f
             pickle.loads(pickle.dumps(given)).targets("age")
 
 
+def test_lists_in_parquet_are_images_and_tags(columns, folder, tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pairs = [[path, columns["path"][0]] for path in columns["path"]]
+    lists = pyarrow.table({"pair": pairs, "tags": [text.split() for text in columns["tags"]]})
+    parquet.write_table(lists.slice(0, 5), tmp_path / "0.parquet", row_group_size=2)
+    parquet.write_table(lists.slice(5), tmp_path / "1.parquet")
+    given = feedline.table(str(tmp_path / "{0,1}.parquet"), image="pair", multi_label="tags", root=folder)
+    assert given[7]._fields == ("image_0", "image_1", "label")
+    assert given.class_counts() == {"a": 4, "b": 3, "c": 2}
+    numpy.testing.assert_array_equal(given[7].image_0, feedline.files(columns["path"], root=folder)[7].image)
+    assert pickle.loads(pickle.dumps(given)).fingerprint == given.fingerprint
+
+
+def test_numbers_with_zeros_in_front_are_parts_of_paths(folder, tmp_path):
+    for i, path in enumerate(sorted(folder.rglob("*.jpg"))[:3]):
+        shutil.copy(path, tmp_path / f"{i:03d}.jpg")
+    (tmp_path / "t.csv").write_text("id\n000\n001\n002\n")
+    for template in ("{id}.jpg", "{id:03d}.jpg"):
+        given = feedline.table(tmp_path / "t.csv", template=template)
+        assert given[2].image.shape == feedline.files([tmp_path / "002.jpg"])[0].image.shape
+
+
 def test_rows_of_a_filter_have_none_for_missing_text(columns, folder):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(columns | {"note": ["a", None, *"bcdefgh"], "score": [1.0, float("nan"), *range(7)]})
