@@ -335,6 +335,9 @@ def test_tags_are_multi_hot(paths):
     lists = feedline.files(paths[:3], multi_label=[["x", "y"], [], None])
     assert lists.targets("label").tolist() == [[1, 1], [0, 0], [0, 0]]
     assert given.class_counts() == {"a": 2, "b": 1, "c": 1}
+    assert given.schema["image"].shape == (3, -1, -1)
+    assert given.schema["label"] == ((3,), "float32")
+    assert "label float32 (3,)" in repr(given)
     assert lists.subset([0, 0, 1]).class_counts() == {"x": 2, "y": 2}
     with pytest.raises(ConfigError, match="one integer per sample"):
         lists.labels  # noqa: B018

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import os
@@ -335,6 +336,11 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         message names the operation.
         """
         rows = self._engine.schema()
+        images = [name for name, kind, *_ in self._engine.roles() if kind in ("image", "mask")]
+        if self._chain is None and any(name in images and -1 in shape for name, shape, *_ in rows):
+            # without one size for images, the engine reports all fields as if they were lists
+            with contextlib.suppress(ConfigError):  # the images have other names after views
+                rows = self._engine.collate("list", images).schema()
         units = {field: unit for field, unit, _ in self._engine.remarks}
         return {
             name: FieldSpec(shape, dtype, form, kind, units.get(name, "")) for name, shape, dtype, form, kind in rows
