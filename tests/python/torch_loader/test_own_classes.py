@@ -192,6 +192,13 @@ class ConvertsSome(Photos):
         return self.transform(image), self.labels[index]
 
 
+class ConvertsOnlyRgb(Photos):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index])
+        image = image.convert("RGB") if image.mode == "RGB" else image
+        return self.transform(image), self.labels[index]
+
+
 class ConvertsToAnotherMode(Photos):
     def __getitem__(self, index):
         image = Image.open(self.paths[index])
@@ -272,6 +279,7 @@ REFUSED = [
     (ReadAfterClosing, "its file is closed"),
     (ConvertedInClosedFile, "its file is closed"),
     (ConvertsSome, "the image is used outside of its transforms"),
+    (ConvertsOnlyRgb, "the image is used outside of its transforms"),
     (ConvertsToAnotherMode, "the image is used outside of its transforms"),
     (OtherIndex, "depending on their index"),
     (Decorated, "has a decorator"),
@@ -502,12 +510,19 @@ def test_images_that_are_converted_if_their_mode_is_another(paths: list[str]) ->
                 image = image.convert("RGB")
             return self.transform(image), self.labels[index]
 
+    class Unless(Photos):
+        def __getitem__(self, index):
+            image = Image.open(self.paths[index])
+            image = image if image.mode == "RGB" else image.convert("RGB")
+            return self.transform(image), self.labels[index]
+
     for number, mode in ((1, "RGBA"), (3, "L"), (4, "P")):
         Image.open(paths[number]).convert(mode).save(paths[number])
-    loader = DataLoader(IfNeeded(paths), 4)
-    assert plan_of(loader) == "images"
-    assert_as_torch(IfNeeded(paths), loader)
-    assert loader._progress.native_misses == 0
+    for kind in (IfNeeded, Unless):
+        loader = DataLoader(kind(paths), 4)
+        assert plan_of(loader) == "images"
+        assert_as_torch(kind(paths), loader)
+        assert loader._progress.native_misses == 0
 
 
 # -- the rest of the loader

@@ -170,10 +170,12 @@ class Statements(Calls):
             raise Refused(target, f"{ast.unparse(target)} is changed for each sample")
 
     def _do_if(self, node: ast.If) -> None:
-        converted = self._converted_if_needed(node)
-        if converted is not None:
-            self._assign(*converted)
-            return
+        change = node.body[0]
+        if isinstance(change, ast.Assign) and len(node.body) == len(change.targets) == 1 and not node.orelse:
+            converted = self.converted_if_needed(node.test, change.value, change.targets[0])
+            if converted is not None:
+                self._assign(change.targets[0], converted)
+                return
         test = self.value(node.test)
         if isinstance(test, Known):
             self._block(node.body if self.truth(node, test) else node.orelse)
@@ -188,29 +190,6 @@ class Statements(Calls):
         before = dict(self.scope.names)
         branches = [self._branch(node, statements, before) for statements in (node.body, node.orelse)]
         self._join(node, condition, before, branches)
-
-    def _converted_if_needed(self, node: ast.If) -> tuple[ast.expr, Value] | None:
-        """Recognises ``if image.mode != "RGB": image = image.convert("RGB")``, which has the pixels of ``convert``
-        alone. Returns the variable and the converted image; None for other code.
-        """
-        test, body = node.test, node.body[0]
-        if not (
-            isinstance(test, ast.Compare)
-            and isinstance(test.left, ast.Attribute)
-            and test.left.attr == "mode"
-            and isinstance(test.left.value, ast.Name)
-            and isinstance(test.ops[0], ast.NotEq)
-            and isinstance(body, ast.Assign)
-        ):
-            return None
-        name, mode = test.left.value.id, ast.unparse(test.comparators[0])
-        if ast.unparse(body) != f"{name} = {name}.convert({mode})" or len(node.body) > 1 or node.orelse:
-            return None
-        image = self.value(test.left.value)
-        if not isinstance(image, Picture) or image.code is None or len(test.ops) > 1:
-            return None
-        converted = self.value(body.value)  # an image that needs no conversion is read when its file may be closed
-        return body.targets[0], replace(converted, block=image.block) if isinstance(converted, Picture) else converted
 
     def _is_kind_of_index(self, test: ast.expr) -> bool:
         """Returns whether `test` checks if the index is a tensor, as in torch's tutorial; samplers do not return
