@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 from ... import _engine
 from ...errors import ConfigError
@@ -72,23 +71,25 @@ def _of_groups(order: list[int], folds: int, classes: Sequence[int] | None, grou
             f"{_WHERE}: k_fold={folds} needs at least {folds} groups, and the samples have {len(members)}; use "
             "fewer folds or smaller groups"
         )
-    class_of: Any = (lambda sample: 0) if classes is None else classes.__getitem__
-    totals = Counter(map(class_of, order))
+    totals = Counter(classes)
     counts: list[Counter[int]] = [Counter() for _ in range(folds)]  # samples of each class in each fold
     sizes = [0] * folds
     fold_of = [0] * len(order)
     for samples in sorted(members.values(), key=len, reverse=True):  # stable
-        added = Counter(map(class_of, samples))
+        if classes is None:
+            best = sizes.index(min(sizes))
+        else:
+            added = Counter(map(classes.__getitem__, samples))
 
-        def unevenness(fold: int, added: Counter[int] = added) -> tuple[float, int]:
-            # how much the group would raise the sum over classes of the squared shares of the folds
-            return (
-                sum(n * (2 * counts[fold][one] + n) / totals[one] ** 2 for one, n in added.items()),
-                sizes[fold],
-            )
+            def unevenness(fold: int, added: Counter[int] = added) -> tuple[float, int]:
+                # how much the group would raise the sum over classes of the squared shares of the folds
+                return (
+                    sum(n * (2 * counts[fold][one] + n) / totals[one] ** 2 for one, n in added.items()),
+                    sizes[fold],
+                )
 
-        best = min(range(folds), key=unevenness)
-        counts[best].update(added)
+            best = min(range(folds), key=unevenness)
+            counts[best].update(added)
         sizes[best] += len(samples)
         for sample in samples:
             fold_of[sample] = best

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ... import _engine
@@ -79,18 +79,16 @@ def rows(engine: _engine.Dataset, table: TableValues | None) -> Iterator[dict[st
 
     kinds = {name: kind for name, kind in ((row[0], row[1]) for row in engine.roles()) if kind in _KINDS}
     columns = dict(zip(kinds, _engine.values(engine, list(kinds)), strict=True)) if kinds else {}
-    shown = {
-        name: values
-        for name, values in columns.items()
-        if kinds[name] != "array" or any(value is not None for value in values)
-    }
-    others = table.all_columns("filter", engine) if table is not None else {}
-    for i in range(len(engine)):
-        row = {"key": engine.key(i)} | {name: values[i] for name, values in others.items()}
-        for name, values in shown.items():
-            value = _as_text(values[i])
-            row[name] = json.loads(value) if kinds[name] == "json" and value is not None else value
-        yield row
+    shown: dict[str, Iterable[Any]] = {"key": map(engine.key, range(len(engine)))}
+    shown |= table.all_columns("filter", engine) if table is not None else {}
+    for name, values in columns.items():
+        if kinds[name] == "array" and all(value is None for value in values):
+            continue
+        shown[name] = map(_as_text, values)
+        if kinds[name] == "json":
+            shown[name] = (None if text is None else json.loads(text) for text in shown[name])
+    for row in zip(*shown.values(), strict=True):
+        yield dict(zip(shown, row, strict=True))
 
 
 def _as_text(value: Any) -> Any:
