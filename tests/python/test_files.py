@@ -67,6 +67,13 @@ def test_every_other_row_of_a_numpy_array_is_read_in_place(paths):
     numpy.testing.assert_array_equal(given[3].image, feedline.files(paths)[3].image)
 
 
+def test_tensors_of_labels(paths):
+    torch = pytest.importorskip("torch")
+    count = len(paths)
+    for label in ([torch.tensor(i) for i in range(count)], torch.arange(count).bfloat16(), torch.arange(count).half()):
+        assert feedline.files(paths, label=label).labels.tolist() == list(range(count))
+
+
 def test_further_columns_are_fields(paths):
     count = len(paths)
     boxes = [[[0, 0, 10, 10 + i]] * (i % 3) for i in range(count)]
@@ -287,6 +294,8 @@ def test_a_damaged_file_names_row_and_path(paths, tmp_path):
         ),
         ({"age": numpy.array([2**63, 1, 1], numpy.uint64)}, "row 0 of the column 'age' is 9223372036854775808"),
         ({"label": "cat"}, "label must be a list"),
+        ({"label": {1, 2, 3}}, "label is a set; pass a list, as a set has no order"),
+        ({"label": {"a.jpg": 1, "b.jpg": 2, "c.jpg": 3}}, "label is a dict; pass a list of its keys or values"),
         ({"note": ["a", None, "b"]}, "row 1 of the column 'note'"),
         ({"boxes": [[[0, 0, 1, 1]], [[0, 0, 1]], []]}, "row 1 of the column 'boxes'"),
         ({"label": [1, 2, 3], "multi_label": [[], [], []]}, "not both"),
@@ -325,6 +334,11 @@ def test_tags_are_multi_hot(paths):
     assert batch.label.tolist() == expected
     lists = feedline.files(paths[:3], multi_label=[["x", "y"], [], None])
     assert lists.targets("label").tolist() == [[1, 1], [0, 0], [0, 0]]
+    assert given.class_counts() == {"a": 2, "b": 1, "c": 1}
+    assert given.schema["image"].shape == (3, -1, -1)
+    assert given.schema["label"] == ((3,), "float32")
+    assert "label float32 (3,)" in repr(given)
+    assert lists.subset([0, 0, 1]).class_counts() == {"x": 2, "y": 2}
     with pytest.raises(ConfigError, match="one integer per sample"):
         lists.labels  # noqa: B018
 
@@ -335,3 +349,22 @@ def test_open_refers_to_files_and_table(paths):
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ConfigError, match=r"feedline.table\(table, image="):
         feedline.open(pandas.DataFrame({"path": paths}))
+
+
+def test_a_class_that_is_too_small_for_folds_is_named(paths, names):
+    with pytest.raises(ConfigError, match=r"class 0 \('apple'\) has 7 samples, too few for k_fold=8"):
+        feedline.files(paths, label=names).split(k_fold=8, fold=0, by_class=True)
+
+
+def test_an_unopened_column_of_a_file_is_offered(paths, tmp_path):
+    (tmp_path / "t.csv").write_text("".join(["path,age\n", *(f"{path},{i}\n" for i, path in enumerate(paths))]))
+    opened = feedline.open(tmp_path / "t.csv")
+    for use in (
+        lambda: opened.targets("age"),
+        lambda: opened.split(k_fold=2, fold=0, groups="age"),
+        lambda: opened.filter(lambda row: row["age"] > 3),
+    ):
+        with pytest.raises(ConfigError, match=r"the column 'age' \(integers\) exists .*fields=\(..., \"age:value\"\)"):
+            use()
+    with pytest.raises(KeyError, match="agge"):
+        opened.filter(lambda row: row["agge"] > 3)

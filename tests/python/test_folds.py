@@ -137,6 +137,8 @@ def patient_of(dataset: feedline.Dataset) -> Any:
         ),
         ({"k_fold": 5, "fold": 0, "groups": [0] * 101}, "needs at least 5 groups, but the samples have 1"),
         ({"k_fold": 5, "fold": 0, "groups": [0, 1]}, "groups has 2 values for 101 samples"),
+        ({"k_fold": 5, "fold": 0, "groups": [0] * 100 + [None]}, "the group of sample 100 is None; pass a number"),
+        ({"k_fold": 5, "fold": 0, "groups": [[1]] * 101}, r"the group of sample 0 is \[1\]; pass a number"),
         ({"k_fold": 5, "fold": 0, "by_class": [0, 1]}, "by_class has 2 values for 101 samples"),
         ({"k_fold": 5, "fold": 0, "groups": "patient"}, "no field 'patient'; the fields are x, label"),
         ({"k_fold": 5, "fold": 0, "groups": 3}, "groups must be a field or a value"),

@@ -227,3 +227,70 @@ def test_damaged_text_of_arrow_is_refused(role):
 def test_other_sources_are_refused():
     with pytest.raises(ConfigError, match="not int"):
         feedline.table(3)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_columns_that_are_not_fields_select_samples(columns, folder, tmp_path, form):
+    columns["patient"] = [f"p{i // 2}" for i in range(9)]
+    columns["age"] = [20 + i for i in range(9)]
+    given = feedline.table(in_form(form, columns, tmp_path), image="path", label="species", root=folder).resize((8, 8))
+    assert given[0]._fields == ("image", "label")
+    assert given.targets("age").tolist() == columns["age"]
+    assert given.targets("age").dtype == numpy.int64
+    assert given.subset([7, 2]).targets("patient") == ["p3", "p1"]
+    older = given.subset([8, 3, 5]).filter(lambda row: row["age"] > 23 and row["species"] in ("apple", "birch"))
+    assert [older.key(i) for i in range(len(older))] == [given.key(8), given.key(5)]
+    assert older[0]._fields == ("image", "label")
+    for i in range(2):
+        parts = given.split(k_fold=2, fold=i, groups="patient")
+        assert not set(parts[0].targets("patient")) & set(parts[1].targets("patient"))
+    one, two = given.split(0.5, by_class="patient")
+    assert sorted(one.targets("age").tolist() + two.targets("age").tolist()) == columns["age"]
+    if form not in ("csv", "jsonl", "parquet"):  # a file is read again
+        with pytest.raises(ConfigError, match="there is no field 'age'"):
+            pickle.loads(pickle.dumps(given)).targets("age")
+
+
+def test_lists_in_parquet_are_images_and_tags(columns, folder, tmp_path):
+    pyarrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pairs = [[path, columns["path"][0]] for path in columns["path"]]
+    lists = pyarrow.table({"pair": pairs, "tags": [text.split() for text in columns["tags"]]})
+    parquet.write_table(lists.slice(0, 5), tmp_path / "0.parquet", row_group_size=2)
+    parquet.write_table(lists.slice(5), tmp_path / "1.parquet")
+    given = feedline.table(str(tmp_path / "{0,1}.parquet"), image="pair", multi_label="tags", root=folder)
+    assert given[7]._fields == ("image_0", "image_1", "label")
+    assert given.class_counts() == {"a": 4, "b": 3, "c": 2}
+    numpy.testing.assert_array_equal(given[7].image_0, feedline.files(columns["path"], root=folder)[7].image)
+    assert pickle.loads(pickle.dumps(given)).fingerprint == given.fingerprint
+
+
+def test_numbers_with_zeros_in_front_are_parts_of_paths(folder, tmp_path):
+    for i, path in enumerate(sorted(folder.rglob("*.jpg"))[:3]):
+        shutil.copy(path, tmp_path / f"{i:03d}.jpg")
+    (tmp_path / "t.csv").write_text("id\n000\n001\n002\n")
+    for template in ("{id}.jpg", "{id:03d}.jpg"):
+        given = feedline.table(tmp_path / "t.csv", template=template)
+        assert given[2].image.shape == feedline.files([tmp_path / "002.jpg"])[0].image.shape
+
+
+def test_rows_of_a_filter_have_none_for_missing_text(columns, folder):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(columns | {"note": ["a", None, *"bcdefgh"], "score": [1.0, float("nan"), *range(7)]})
+    rows = []
+    given = feedline.table(frame, image="path", root=folder)
+    given.filter(lambda row: rows.append(row) or True)
+    assert rows[1]["note"] is None
+    assert numpy.isnan(rows[1]["score"])
+    assert rows[1]["path"] == columns["path"][1]
+    with pytest.raises(ConfigError, match="groups: row 1 of the column 'note' has no value"):
+        given.split(k_fold=2, fold=0, groups="note")
+    with pytest.raises(ConfigError, match=r"by_class: the column 'x' holds numbers .float64., not integers or text"):
+        given.split(k_fold=2, fold=0, by_class="x")
+
+
+def test_a_file_that_changed_has_no_more_columns(columns, folder, tmp_path):
+    source = in_form("csv", columns, tmp_path)
+    given = feedline.table(source, image="path", root=folder)
+    source.write_text(source.read_text() + "a.jpg,cat,1,2,b\n")
+    with pytest.raises(DataError, match="has 10 rows now, but 9 when it was opened"):
+        given.targets("y")

@@ -14,6 +14,7 @@ import pytest
 import feedline
 from feedline import _engine
 from feedline.data import loader_options
+from feedline.data.packed_sequences import PackedSequences
 from feedline.profiler.process_copies import remake_of
 
 GIVEN: dict[str, Any] = {
@@ -59,6 +60,16 @@ def test_every_argument_has_one_use() -> None:
         *("rank", "world_size", "cuda_device", "sampling"),
         "most_workers",  # for torch_loader
     }
+
+
+def test_arguments_of_packed_sequences_are_those_of_other_loaders() -> None:
+    theirs = inspect.signature(PackedSequences.loader).parameters
+    ours = inspect.signature(feedline.Dataset.loader).parameters
+    for name in set(theirs) - {"batch_size", "output"}:  # required here, and without tv_tensors
+        assert theirs[name] == ours[name]
+    packed = feedline.arrays(tokens=feedline.ragged([np.arange(3)])).pack_sequences(8)
+    with pytest.raises(feedline.ConfigError, match="loader: seed must be an integer, not None"):
+        packed.loader(1, seed=None)
 
 
 def test_every_argument_is_documented() -> None:

@@ -275,6 +275,7 @@ def test_weights_of_a_mixture_change_and_are_in_the_state() -> None:
         ([], "0 were given for 4 samples"),
         ([1, 1, "2", 1], "weight at position 2 is '2'"),
         ([1, True, 1, 1], "weight at position 1 is True"),
+        ([1, 1, 10**400, 1], "weight at position 2 is too large"),
         ("1111", "must be a list or an array"),
         (3, "must be a list or an array"),
         (np.ones((4, 1)), r"position 0 is \[1.0\]"),

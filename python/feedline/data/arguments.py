@@ -71,12 +71,20 @@ def weights(where: str, values: Any) -> list[float]:
     if isinstance(values, str | bytes) or not is_iterable(values):
         raise ConfigError(f"{where}: weights must be a list or an array of numbers, not {values!r:.200}")
     items = _items(values)
-    if all(type(value) is float or type(value) is int for value in items):
+    if all(type(value) is float for value in items):
         return list(items)
-    for i, value in enumerate(items):
-        if not isinstance(value, numbers.Real) or isinstance(value, bool):
-            raise ConfigError(f"{where}: the weight at position {i} is {value!r:.80}, which is not a number")
-    return [float(value) for value in items]
+    return [_weight(where, i, value) for i, value in enumerate(items)]
+
+
+def _weight(where: str, position: int, value: Any) -> float:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise ConfigError(f"{where}: the weight at position {position} is {value!r:.80}, which is not a number")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ConfigError(
+            f"{where}: the weight at position {position} is too large for a float; divide all weights by the largest"
+        ) from None
 
 
 def path_text(where: str, name: str, value: Any) -> str:

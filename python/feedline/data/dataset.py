@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import operator
 import os
@@ -34,6 +35,7 @@ from .text.tokenized import Tokenized
 if TYPE_CHECKING:
     from .inspect.contact_sheet import Sheet
     from .map.mapping import Chain
+    from .memory.table_values import TableValues
     from .packed_sequences import PackedSequences
 
 
@@ -63,6 +65,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         self._origin = origin
         self._chain = chain  # functions of map()
         self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
+        self._table: TableValues | None = None  # of files() and table()
         self._same_draws = 0  # samples that ds[i] returned with epoch 0's draws
         # The engine imports these modules on first use. If a thread did so during fork(), they would stay half imported
         # in the child, which would then hang.
@@ -74,7 +77,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
         dataset = Dataset(engine, self._origin, self._chain)
-        dataset._held = self._held
+        dataset._held, dataset._table = self._held, self._table
         return dataset
 
     def _proof(self) -> str:
@@ -255,7 +258,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         preceding = len(self._engine.operations())
         chain = mapping.added(self._chain, fn, fields, processes, seeded, writable, preceding)
         dataset = Dataset(_engine.map(self._engine, chain), self._origin, chain)
-        dataset._held = self._held
+        dataset._held, dataset._table = self._held, self._table
         return dataset
 
     def windows(self, window: int, **options: Any) -> Dataset:
@@ -333,6 +336,11 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         message names the operation.
         """
         rows = self._engine.schema()
+        images = [name for name, kind, *_ in self._engine.roles() if kind in ("image", "mask")]
+        if self._chain is None and any(name in images and -1 in shape for name, shape, *_ in rows):
+            # without one size for images, the engine reports all fields as if they were lists
+            with contextlib.suppress(ConfigError):  # the images have other names after views
+                rows = self._engine.collate("list", images).schema()
         units = {field: unit for field, unit, _ in self._engine.remarks}
         return {
             name: FieldSpec(shape, dtype, form, kind, units.get(name, "")) for name, shape, dtype, form, kind in rows

@@ -84,17 +84,20 @@ _OPTIONAL = frozenset({"batch_size", "memory_budget", "dtype", "timeout", "max_t
 
 
 def engine_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the engine's options for the arguments of `Dataset.loader`, except rank and device."""
+    """Returns the engine's options for the arguments of `Dataset.loader`, or for some of them, except rank and
+    device.
+    """
     options = {
         name: check(_WHERE, name, given[name])
         for name, check in CHECKS.items()
-        if given[name] is not None or name not in _OPTIONAL
+        if name in given and (given[name] is not None or name not in _OPTIONAL)
     }
     shuffle, window = given["shuffle"], _count(_WHERE, "shuffle_window", given["shuffle_window"])
     by_shards = isinstance(shuffle, str) and shuffle == "shards"
     options["shuffle"] = by_shards or arguments.flag(_WHERE, "shuffle", shuffle, or_word="shards")
     options["shard_window"] = window if by_shards else 0
-    options["bucket_bounds"], options["buckets"] = arguments.buckets(_WHERE, given["buckets"])
+    if "buckets" in given:
+        options["bucket_bounds"], options["buckets"] = arguments.buckets(_WHERE, given["buckets"])
     return options
 
 

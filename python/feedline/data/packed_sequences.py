@@ -13,12 +13,10 @@ from ..loader.loader import Output
 from ..loader.packed_loader import PackedLoader
 from ..machine import ranks
 from . import arguments, literals
-from .loader_options import CHECKS, epoch_count
+from .loader_options import engine_options, epoch_count
 
 _WHERE = "pack_sequences"
 _BIG = 2**63 - 1
-# Arguments of `PackedSequences.loader` that are options of the engine.
-_OPTIONS = ("batch_size", "seed", "drop_last", "num_workers", "memory_budget", "uneven", "timeout")
 
 
 def pack(engine: _engine.Dataset, given: dict[str, Any]) -> PackedSequences:
@@ -155,12 +153,7 @@ def make_packed_loader(packed: _engine.PackedDataset, given: dict[str, Any]) -> 
         place = share.place()
     except ConfigError:  # raised again at the first use, unless a process group is initialised by then
         place = ranks.ProcessRank(0, 1, "")
-    options = {name: CHECKS[name](where, name, given[name]) for name in _OPTIONS if given[name] is not None}
-    by_shards = isinstance(given["shuffle"], str) and given["shuffle"] == "shards"
-    options["shuffle"] = by_shards or arguments.flag(where, "shuffle", given["shuffle"], or_word="shards")
-    window = arguments.integer(where, "shuffle_window", given["shuffle_window"], low=1, high=_BIG)
-    options["shard_window"] = window if by_shards else 0
-    options["cuda_device"] = cuda_device
+    options = engine_options(given) | {"cuda_device": cuda_device}
     epochs = epoch_count(given["epochs"])
 
     def make_engine(place: ranks.ProcessRank) -> _engine.Loader:

@@ -37,9 +37,9 @@ LISTS: dict[str, Any] = {
     **dict.fromkeys(
         words(
             "TwoLists AsStored WithTarget JoinedPath OpenedFile ImageBlock OwnLoader LoaderAttribute TorchvisionLoader "
-            "ThreeValues AsDict DictWithPath MergedDict TestSet TestSetWithName TrainAndTest LabelFromName LabelByIf "
-            "PathObjects Formatted SeveralTransforms MadeInside ResizedByPillow Grey Turned ListOfDicts CheckedIndex "
-            "FolderWithPaths OfVisionDataset PrivateNames TwoViews"
+            "ThreeValues AsDict DictCall DictWithPath MergedDict TestSet TestSetWithName TrainAndTest LabelFromName "
+            "LabelByIf PathObjects Formatted SeveralTransforms MadeInside ResizedByPillow Grey Turned ListOfDicts "
+            "CheckedIndex FolderWithPaths OfVisionDataset PrivateNames TwoViews"
         ),
         (WHOLE, ""),
     ),

@@ -176,6 +176,43 @@ class ReadAfterClosing(Photos):
         return self.transform(image), self.labels[index]
 
 
+class ConvertedInClosedFile(Photos):
+    def __getitem__(self, index):
+        with Image.open(self.paths[index]) as image:
+            if image.mode != "RGB":
+                image = image.convert("RGB")
+        return self.transform(image), self.labels[index]
+
+
+class ConvertsSome(Photos):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index])
+        if image.mode == "L":
+            image = image.convert("RGB")
+        return self.transform(image), self.labels[index]
+
+
+class ConvertsOnlyRgb(Photos):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index])
+        image = image.convert("RGB") if image.mode == "RGB" else image
+        return self.transform(image), self.labels[index]
+
+
+class ConvertsToAnotherMode(Photos):
+    def __getitem__(self, index):
+        image = Image.open(self.paths[index])
+        if image.mode != "RGB":
+            image = image.convert("L")
+        return self.transform(image), self.labels[index]
+
+
+class OtherIndex(Photos):
+    def __getitem__(self, index):
+        at = 3 if index == 5 else index
+        return self.transform(Image.open(self.paths[at]).convert("RGB")), self.labels[at]
+
+
 def noted(function):
     @functools.wraps(function)
     def inner(self, index):
@@ -240,6 +277,11 @@ REFUSED = [
     (PerClassTransform, "depends on the sample"),
     (ChangesPixels, "image.putpixel() is not supported here"),
     (ReadAfterClosing, "its file is closed"),
+    (ConvertedInClosedFile, "its file is closed"),
+    (ConvertsSome, "the image is used outside of its transforms"),
+    (ConvertsOnlyRgb, "the image is used outside of its transforms"),
+    (ConvertsToAnotherMode, "the image is used outside of its transforms"),
+    (OtherIndex, "depending on their index"),
     (Decorated, "has a decorator"),
     (ChangedInLoop, "is changed in a loop"),
     (SharedList, "row[0] is changed for each sample"),
@@ -251,9 +293,13 @@ def test_a_class_that_does_more_stays_in_python(paths: list[str], kind: Any, why
     loader = DataLoader(kind(paths), 4)
     assert plan_of(loader) == "python"
     assert why in loader.explain()
-    if kind is not ReadAfterClosing:  # which raises Pillow's error
+    if kind not in (ReadAfterClosing, ConvertedInClosedFile):  # which raise Pillow's error
         for ours, theirs in zip(DataLoader(kind(paths), 4), TorchLoader(kind(paths), 4), strict=True):
             assert_same(ours, theirs)
+
+
+def test_the_replacement_has_the_names_of_a_class_with_a_computed_index(paths: list[str]) -> None:
+    assert "write feedline.files(self.paths, label=self.labels)," in DataLoader(OtherIndex(paths)).explain()
 
 
 def test_the_reason_names_the_line(paths: list[str]) -> None:
@@ -454,6 +500,29 @@ def test_images_that_are_not_stored_in_rgb_and_not_converted(paths: list[str]) -
     photos.transform = CHAIN
     with pytest.raises(RuntimeError, match="stack expects each tensor to be equal size"):
         list(DataLoader(photos, 4))
+
+
+def test_images_that_are_converted_if_their_mode_is_another(paths: list[str]) -> None:
+    class IfNeeded(Photos):
+        def __getitem__(self, index):
+            image = Image.open(self.paths[index])
+            if image.mode != "RGB":
+                image = image.convert("RGB")
+            return self.transform(image), self.labels[index]
+
+    class Unless(Photos):
+        def __getitem__(self, index):
+            image = Image.open(self.paths[index])
+            image = image if image.mode == "RGB" else image.convert("RGB")
+            return self.transform(image), self.labels[index]
+
+    for number, mode in ((1, "RGBA"), (3, "L"), (4, "P")):
+        Image.open(paths[number]).convert(mode).save(paths[number])
+    for kind in (IfNeeded, Unless):
+        loader = DataLoader(kind(paths), 4)
+        assert plan_of(loader) == "images"
+        assert_as_torch(kind(paths), loader)
+        assert loader._progress.native_misses == 0
 
 
 # -- the rest of the loader

@@ -24,6 +24,7 @@ class Column:
         name: the column's name.
         numbers: a NumPy array with one row per sample.
         cells: text.
+        written: the text of `numbers` as it is written in the table's file; None if it follows from the numbers.
         codes: an integer array with the number of each row's category; -1 is a missing value. `names` contains the
             categories.
         objects_of: function that returns `objects`: other values, as Python objects, such as lists or values of
@@ -41,6 +42,7 @@ class Column:
     length: int
     numbers: Any = None
     cells: TextCells | None = None
+    written: TextCells | None = None
     codes: Any = None
     names: list[str] = field(default_factory=list)
     objects_of: Callable[[], list[Any]] | None = None

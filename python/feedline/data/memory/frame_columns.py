@@ -9,7 +9,7 @@ from typing import Any
 from ..._engine import TextCells
 from ...errors import ConfigError
 from .arrow_columns import of_arrow
-from .column import Column, OwnedList
+from .column import Column, OwnedList, shown
 from .list_columns import of_list, of_numpy
 
 
@@ -28,13 +28,17 @@ def column_of(where: str, name: str, raw: Any) -> Column:
     if module == "pyarrow":
         return of_arrow(where, name, raw)
     if hasattr(raw, "data_ptr"):  # a torch tensor
-        return of_numpy(where, name, raw.detach().cpu().numpy())
+        tensor = raw.detach().cpu()
+        return of_numpy(where, name, (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy())
     if hasattr(raw, "__array_interface__"):
         return of_numpy(where, name, raw)
     if isinstance(raw, str | bytes) or not hasattr(raw, "__iter__"):
         raise ConfigError(
             f"{where}: {name} must be a list, an array or a column with one value per sample, not {raw!r}"
         )
+    if isinstance(raw, dict | set | frozenset):
+        advice = "a list of its keys or values" if isinstance(raw, dict) else "a list, as a set has no order"
+        raise ConfigError(f"{where}: {name} is a {type(raw).__name__}; pass {advice}: {shown(raw)}")
     return of_list(where, name, raw if isinstance(raw, OwnedList) else list(raw))
 
 
@@ -58,6 +62,7 @@ class FileColumn:
         made = Column(where, self.name, len(self.cells), missing=None if missing < 0 else missing)
         if self.holds in ("integers", "numbers"):
             made.numbers = numpy.frombuffer(self.values, "int64" if self.holds == "integers" else "float64")
+            made.written = self.cells if self.holds == "integers" else None  # such as "007"
         elif self.holds == "JSON":
             import json
 

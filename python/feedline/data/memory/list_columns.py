@@ -61,6 +61,8 @@ def of_list(where: str, name: str, values: list[Any]) -> Column:
         return made
     if kinds and all(hasattr(kind, "__array__") for kind in kinds):
         values = [numpy.asarray(value) for value in values]
+        if all(value.ndim == 0 for value in values):  # such as tensors of one number
+            return of_list(where, name, [value.item() for value in values])
     made.objects = values
     return made
 

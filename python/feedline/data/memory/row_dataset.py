@@ -15,6 +15,7 @@ from .column import Column
 from .frame_columns import column_of
 from .row_fields import RowFields
 from .table_columns import TableColumns, name_cells, type_of
+from .table_values import TableValues
 
 
 class RowDataset:
@@ -69,7 +70,9 @@ class RowDataset:
             engine = self._fields.columns.open(self._source.source, options)
         except ConfigError as error:
             raise ConfigError(f"{self._where}: {error}") from None
-        return Dataset(engine, SourceSpec(self._source.source, engine.format))
+        dataset = Dataset(engine, SourceSpec(self._source.source, engine.format))
+        dataset._table = TableValues(self._source, len(engine))
+        return dataset
 
     def _unopened(self) -> list[tuple[str, str, str, str]]:
         """Returns the names and types of the columns that are not used, the reasons, and the specs that would read

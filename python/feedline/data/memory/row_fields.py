@@ -41,7 +41,7 @@ class RowFields(FileFields):
             if not numpy.isfinite(numbers).all():
                 row = int(numpy.argmin(numpy.isfinite(numbers)))
                 column.fail(row, f"is {numbers[row]}; labels must be finite: drop such rows, or replace the values")
-            if (numbers == numpy.floor(numbers)).all() and (abs(numbers) < 2**53).all():
+            if (numbers == numpy.floor(numbers)).all() and (abs(numbers.astype(numpy.float64)) < 2**53).all():
                 self._add_numbers(name, numbers.astype(numpy.int64), "value")
             else:
                 self._add_numbers(name, numbers, "array")

@@ -174,6 +174,8 @@ def _template_cells(column: Column, spec: str, conversion: str, template: str) -
     numbers = column.numbers
     if not spec and not conversion and column.cells is not None:
         return column.cells
+    if not spec and not conversion and column.written is not None:
+        return column.written
     if not spec and not conversion and numbers is not None and numbers.dtype.kind in "iu":
         address = numbers.__array_interface__["data"][0]
         return _engine.text_cells_of_integers(address, len(numbers), numbers.strides[0], numbers.dtype.name, numbers)

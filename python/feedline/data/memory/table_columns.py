@@ -64,8 +64,20 @@ def columns_of(source: Any) -> TableColumns:
         return TableColumns("table", {str(name): values for name, values in source.items()})
     raise ConfigError(
         "table: source must be a pandas or polars DataFrame, an Arrow table, a dict of columns, or the path of a CSV, "
-        f"JSONL or Parquet file, not {type(source).__name__}"
+        f"JSONL or Parquet file, not {type(source).__name__}{_advice(source)}"
     )
+
+
+def _advice(source: Any) -> str:
+    """Returns how to make a table of a source that is none; empty if that is unknown."""
+    if hasattr(source, "collect"):
+        return "; call its collect()"
+    first = source[0] if isinstance(source, list | tuple) and source else None
+    if isinstance(first, Mapping):
+        return "; make a table of the rows: pandas.DataFrame(rows)"
+    if isinstance(first, str | os.PathLike):
+        return "; for several files, pass a pattern such as 'train-{0,1}.csv' or 'train-*.parquet'"
+    return ""
 
 
 def _require_different(names: Iterable[str]) -> None:
@@ -89,11 +101,38 @@ def require_column(option: str, name: Any, source: TableColumns) -> None:
         return
     unread = dict(source.unread)
     if name in unread:
+        column = _read_with_pyarrow(source.source, name) if unread[name].startswith("list of") else None
+        if column is not None:
+            source.columns[name] = column
+            source.unread.remove((name, unread[name]))
+            return
         raise ConfigError(
             f"table: {option}: the column {name!r} of {source.source!r} ({unread[name]}) cannot be read from this "
             "file; read the file with pandas or pyarrow, and pass the table"
         )
     raise ConfigError(f"table: {option}: there is no column {name!r}; the columns are {', '.join(source.columns)}")
+
+
+def _read_with_pyarrow(source: str, name: str) -> Any:
+    """Reads a column of lists of local Parquet files. Returns None if pyarrow is not installed, or if these are other
+    files.
+    """
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        return None
+    shards = _engine.StoredSource(source).shards()
+    names = [os.fsdecode(one) for one in shards.names]
+    if shards.is_remote or not all(one.endswith(".parquet") for one in names):
+        return None
+    return pyarrow.chunked_array(
+        [
+            chunk
+            for one in names
+            for chunk in pyarrow.parquet.read_table(one, columns=[name], partitioning=None).column(0).chunks
+        ]
+    )
 
 
 def image_column(where: str, source: TableColumns) -> str:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import _engine
 from ..._engine import Dataset as EngineDataset
 from ...errors import ConfigError
 from . import stored_values
+
+if TYPE_CHECKING:
+    from ..memory.table_values import TableValues
 
 # Names of the field with a sample's class, in order of preference.
 LABEL_NAMES = ("label", "labels", "cls", "target", "targets", "y")
@@ -19,6 +22,7 @@ class Labels:
     """The methods of :class:`Dataset` that return one field for all samples."""
 
     _engine: EngineDataset
+    _table: TableValues | None
 
     @functools.cached_property
     def labels(self) -> Any:
@@ -38,7 +42,8 @@ class Labels:
         return labels
 
     def targets(self, field: str) -> Any:
-        """Returns a field of every sample, in the dataset's order, without decoding images.
+        """Returns a field of every sample, in the dataset's order, without decoding images; for
+        :func:`feedline.files` and :func:`feedline.table`, also a column that is not a field.
 
         The format determines which data are read:
 
@@ -51,7 +56,7 @@ class Labels:
           or compressed. This takes as long as an epoch without decoding and with one thread.
 
         Args:
-            field: the name of a field with integers, text or arrays of numbers.
+            field: the name of a field with integers, text or arrays of numbers, or of a column with numbers or text.
 
         Returns:
             A NumPy array with one row per sample, int64 for integers; a list of str for text; a list of NumPy arrays if
@@ -63,13 +68,17 @@ class Labels:
         """
         if not isinstance(field, str):
             raise ConfigError(f"targets: field must be the name of one field, not {field!r}")
+        if stored_values.is_column(self._engine, self._table, field):
+            assert self._table is not None
+            return self._table.array("targets", self._engine, field)
         stored_values.require_field(self._engine, "targets", field)
         return _engine.field_values(self._engine, field)
 
     def class_counts(self) -> dict[str, int]:
         """Returns the number of samples in each class, ordered by class number.
 
-        For annotations of objects, the number of objects. The keys are the names in :attr:`Dataset.classes`, including
+        For annotations of objects, the number of objects; for tags (``multi_label``), the number of samples with each
+        tag. The keys are the names in :attr:`Dataset.classes`, including
         classes without a sample; if the dataset has no class names, the keys are the numbers that occur, as text.
 
         Raises:
@@ -79,6 +88,9 @@ class Labels:
         import numpy
 
         names = list(self._engine.classes)
+        tags = self._tags(len(names))
+        if tags is not None:
+            return dict(zip(names, (tags > 0).sum(axis=0).tolist(), strict=True))
         labels = self.labels
         numbers = numpy.concatenate(labels) if isinstance(labels, list) else labels
         if not names:
@@ -98,6 +110,12 @@ class Labels:
                 f"numbered from 0; count labels without names with numpy.unique(dataset.labels, return_counts=True)"
             )
         return dict(zip(names, numpy.bincount(numbers, minlength=len(names)).tolist(), strict=True))
+
+    def _tags(self, classes: int) -> Any:
+        """Returns the tags of every sample, shape (samples, classes); None if the labels are not tags."""
+        values = self.targets(label_field("class_counts", self._engine, "add the labels to fields="))
+        is_tags = getattr(values, "dtype", None) == "float32" and values.ndim == 2 and values.shape[1] == classes
+        return values if is_tags else None
 
 
 def _are_integers(labels: Any) -> bool:

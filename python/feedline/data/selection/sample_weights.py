@@ -42,7 +42,7 @@ def order_of(dataset: _engine.Dataset, given: Mapping[str, Any]) -> SamplerOrder
     if given["weights"] is not None:
         return of_weights(_WHERE, given["weights"], len(dataset))
     name = label_field(_WHERE, dataset, "balanced requires a field with one of these names")
-    labels = stored_values.integers(dataset, f"{_WHERE}: balanced", name)
+    labels = stored_values.integers(dataset, None, f"{_WHERE}: balanced", name)
     if undersamples:
         return _engine.Sampling.undersample(labels)
     counts = Counter(labels)

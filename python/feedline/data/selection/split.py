@@ -8,7 +8,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ... import _engine
 from ..._engine import Dataset as EngineDataset
@@ -17,6 +17,9 @@ from .. import arguments
 from ..recorded_calls import Call
 from . import folds, stored_values
 from .labels import label_field
+
+if TYPE_CHECKING:
+    from ..memory.table_values import TableValues
 
 _NEAR = 10_000  # maximum number of keys searched for a similar name
 _ROUNDING = 1e-9  # tolerance for the sum of fractions
@@ -28,6 +31,7 @@ class Splits:
     """The methods of :class:`Dataset` that select samples."""
 
     _engine: EngineDataset
+    _table: TableValues | None
     _calls: tuple[Call, ...]
 
     def _with(self, engine: EngineDataset) -> Self:
@@ -65,14 +69,14 @@ class Splits:
             seed: random seed of the split.
             by_class: True splits every class by the same ratio, with an error of at most one sample; with three or more
                 parts, the error is smaller than the number of parts. The class is the field ``label``, ``labels``,
-                ``cls``, ``target``, ``targets`` or ``y``; or pass the field's name. It is read as by
-                :meth:`targets`. The classes can also be passed as one integer for each sample.
+                ``cls``, ``target``, ``targets`` or ``y``; or pass the name of a field or of a table's column. It is
+                read as by :meth:`targets`. The classes can also be passed as one integer for each sample.
             k_fold: number of folds for cross-validation, at least 2; returns two parts, for training and validation.
                 Each sample is in the validation part of exactly one fold.
             fold: the fold of the validation part, from 0 to ``k_fold - 1``.
-            groups: with ``k_fold``, the name of a field with numbers or text, or one value for each sample; samples
-                with the same value stay in the same fold. With ``by_class``, each fold has about the same share of
-                every class.
+            groups: with ``k_fold``, the name of a field or of a table's column with numbers or text, or one value for
+                each sample; samples with the same value stay in the same fold. With ``by_class``, each fold has about
+                the same share of every class.
 
         Raises:
             ConfigError: the parts have the wrong sum, or one is empty; the field does not exist or is not an integer;
@@ -86,7 +90,7 @@ class Splits:
             raise ConfigError(f"split: {'groups' if fold is None else 'fold'} requires k_fold; pass k_fold=5, fold=0")
         counts = _counts(parts, len(self._engine))
         number = arguments.integer("split", "seed", seed, low=0, high=2**64 - 1)
-        classes = _classes(self._engine, by_class)
+        classes = self._classes(by_class)
         made = tuple(self._with(part) for part in _engine.split(self._engine, counts, number, classes))
         for i, part in enumerate(made):  # includes the classes, to avoid reading them again
             part._calls = (
@@ -110,13 +114,56 @@ class Splits:
             len(self._engine),
             count,
             arguments.integer("split", "seed", seed, low=0, high=2**64 - 1),
-            _classes(self._engine, by_class) or None,
-            _groups(self._engine, groups),
+            self._classes(by_class) or None,
+            self._groups(groups),
+            list(self._engine.classes) if by_class is True else (),
         )
         return (
             self.subset([i for i, one in enumerate(fold_of) if one != number]),
             self.subset([i for i, one in enumerate(fold_of) if one == number]),
         )
+
+    def _classes(self, by_class: Any) -> list[int]:
+        """Returns the class of each sample, or an empty list if ``by_class`` is False."""
+        if isinstance(by_class, str):
+            return stored_values.integers(self._engine, self._table, "split: by_class", by_class)
+        if isinstance(by_class, bool):
+            if not by_class:
+                return []
+            name = label_field("split", self._engine, "pass by_class=NAME")
+            return stored_values.integers(self._engine, self._table, "split", name)
+        if not arguments.is_sequence(by_class):
+            raise ConfigError(f"split: by_class must be True, a field or an integer for each sample, not {by_class!r}")
+        classes = [_integer("split", "a class", value) for value in by_class]
+        if not classes:
+            raise ConfigError("split: by_class is empty; pass a class for each sample")
+        return classes
+
+    def _groups(self, groups: Any) -> list[Hashable] | None:
+        if groups is None:
+            return None
+        if isinstance(groups, str):
+            return stored_values.column(self._engine, self._table, "split: groups", groups)
+        if isinstance(groups, bytes) or not arguments.is_iterable(groups):
+            raise ConfigError(f"split: groups must be a field or a value for each sample, not {groups!r:.200}")
+        from ..memory.column import is_missing  # imports dataclasses
+
+        values = list(groups.tolist()) if hasattr(groups, "tolist") else list(groups)
+        for i, value in enumerate(values):
+            if not isinstance(value, Hashable) or is_missing(value):
+                raise ConfigError(
+                    f"split: groups: the group of sample {i} is {value!r:.80}; pass a number or text for each sample"
+                )
+        return values
+
+    def _selected(self, condition: Callable[[dict[str, Any]], Any]) -> list[bool]:
+        try:
+            return [bool(condition(row)) for row in stored_values.rows(self._engine, self._table)]
+        except KeyError as error:
+            why = stored_values.why_unopened(self._engine, error.args[0] if error.args else None)
+            if not why:
+                raise
+            raise ConfigError(f"filter: {why}") from error
 
     def take(self, n: int) -> Self:
         """Selects the first ``n`` samples, or all samples if the dataset has fewer."""
@@ -145,7 +192,8 @@ class Splits:
             condition: one boolean for each sample, as a list, array, tensor or Series. Or a function that is called
                 once for each sample, immediately, with a dict of its ``key`` and its fields that are numbers, text or
                 parsed JSON (None if the sample lacks the field), and returns whether to select the sample. With a
-                function, these fields are read as by :meth:`targets`.
+                function, these fields are read as by :meth:`targets`. For :func:`feedline.files` and
+                :func:`feedline.table`, the dict also has the table's other columns.
 
         Raises:
             ConfigError: the mask has the wrong length or values that are not booleans, no sample is selected, or the
@@ -153,10 +201,7 @@ class Splits:
             DataError: with a function, a sample cannot be read.
         """
         where, size = "filter", len(self._engine)
-        if callable(condition):
-            mask = [bool(condition(row)) for row in stored_values.rows(self._engine)]
-        else:
-            mask = _mask(where, condition, size)
+        mask = self._selected(condition) if callable(condition) else _mask(where, condition, size)
         chosen = [i for i, selected in enumerate(mask) if selected]
         if not chosen:
             raise ConfigError(f"{where}: no sample of {size} is selected")
@@ -217,32 +262,6 @@ def _counts(parts: Sequence[Any], size: int) -> list[int]:
         if count < 1:
             raise ConfigError(f"split: {share:g} of {size} samples is an empty part")
     return counts
-
-
-def _classes(engine: EngineDataset, by_class: Any) -> list[int]:
-    """Returns the class of each sample, or an empty list if ``by_class`` is False."""
-    if isinstance(by_class, str):
-        return stored_values.integers(engine, "split: by_class", by_class)
-    if isinstance(by_class, bool):
-        if not by_class:
-            return []
-        return stored_values.integers(engine, "split", label_field("split", engine, "pass by_class=NAME"))
-    if not arguments.is_sequence(by_class):
-        raise ConfigError(f"split: by_class must be True, a field or an integer for each sample, not {by_class!r}")
-    classes = [_integer("split", "a class", value) for value in by_class]
-    if not classes:
-        raise ConfigError("split: by_class is empty; pass a class for each sample")
-    return classes
-
-
-def _groups(engine: EngineDataset, groups: Any) -> list[Hashable] | None:
-    if groups is None:
-        return None
-    if isinstance(groups, str):
-        return stored_values.column(engine, "split: groups", groups)
-    if isinstance(groups, bytes) or not arguments.is_iterable(groups):
-        raise ConfigError(f"split: groups must be a field or a value for each sample, not {groups!r:.200}")
-    return list(groups.tolist()) if hasattr(groups, "tolist") else list(groups)
 
 
 def _mask(where: str, condition: Any, size: int) -> list[bool]:

@@ -3,21 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from ... import _engine
 from ...errors import ConfigError
+from ...loader.unopened import columns_of, explained
+
+if TYPE_CHECKING:
+    from ..memory.table_values import TableValues
 
 _KINDS = ("value", "text", "json", "array")  # kinds of fields that may be in a row
 
 
-def column(engine: _engine.Dataset, where: str, name: str) -> list[Any]:
-    """Returns a field of every sample: numbers or texts.
+def column(engine: _engine.Dataset, table: TableValues | None, where: str, name: str) -> list[Any]:
+    """Returns a field of every sample, or a column of its table: numbers or texts.
 
     Raises:
         ConfigError: there is no such field, or its value in a sample is not a number or text.
     """
+    if is_column(engine, table, name):
+        assert table is not None
+        return table.values(where, engine, name)
     require_field(engine, where, name)
     values = [_as_text(value) for value in _engine.values(engine, [name])[0]]
     for i, value in enumerate(values):
@@ -26,12 +33,15 @@ def column(engine: _engine.Dataset, where: str, name: str) -> list[Any]:
     return values
 
 
-def integers(engine: _engine.Dataset, where: str, name: str) -> list[int]:
-    """Returns an integer field of every sample.
+def integers(engine: _engine.Dataset, table: TableValues | None, where: str, name: str) -> list[int]:
+    """Returns an integer field of every sample, or the classes in a column of its table.
 
     Raises:
         ConfigError: there is no such field, or its value in a sample is not an integer.
     """
+    if is_column(engine, table, name):
+        assert table is not None
+        return table.classes(where, engine, name)
     require_field(engine, where, name)
     try:
         return _engine.numbers(engine, name)
@@ -41,14 +51,27 @@ def integers(engine: _engine.Dataset, where: str, name: str) -> list[int]:
         ) from None
 
 
+def is_column(engine: _engine.Dataset, table: TableValues | None, name: str) -> bool:
+    """Returns whether `name` is a column of the dataset's table and not a field."""
+    return table is not None and name in table.names and all(name != field for field, *_ in engine.roles())
+
+
 def require_field(engine: _engine.Dataset, where: str, name: str) -> None:
     names = [name for name, *_ in engine.roles()]
     if name not in names:
-        raise ConfigError(f"{where}: there is no field {name!r}; the fields are {', '.join(names)}")
+        raise ConfigError(
+            f"{where}: {why_unopened(engine, name) or f'there is no field {name!r}'}; the fields are {', '.join(names)}"
+        )
 
 
-def rows(engine: _engine.Dataset) -> Iterator[dict[str, Any]]:
-    """Yields a dict for every sample: its ``key``, and its fields that are numbers, text or JSON.
+def why_unopened(engine: _engine.Dataset, name: Any) -> str:
+    """Returns why a column of the source is not a field, and how to open it; empty if there is no such column."""
+    return next((explained(one) for one in columns_of(engine) if one.name == name), "")
+
+
+def rows(engine: _engine.Dataset, table: TableValues | None) -> Iterator[dict[str, Any]]:
+    """Yields a dict for every sample: its ``key``, its fields that are numbers, text or JSON, and the other columns of
+    its table.
 
     A field that a sample lacks is None. Images, arrays and bytes are not in the dict.
     """
@@ -56,17 +79,16 @@ def rows(engine: _engine.Dataset) -> Iterator[dict[str, Any]]:
 
     kinds = {name: kind for name, kind in ((row[0], row[1]) for row in engine.roles()) if kind in _KINDS}
     columns = dict(zip(kinds, _engine.values(engine, list(kinds)), strict=True)) if kinds else {}
-    shown = {
-        name: values
-        for name, values in columns.items()
-        if kinds[name] != "array" or any(value is not None for value in values)
-    }
-    for i in range(len(engine)):
-        row = {"key": engine.key(i)}
-        for name, values in shown.items():
-            value = _as_text(values[i])
-            row[name] = json.loads(value) if kinds[name] == "json" and value is not None else value
-        yield row
+    shown: dict[str, Iterable[Any]] = {"key": map(engine.key, range(len(engine)))}
+    shown |= table.all_columns("filter", engine) if table is not None else {}
+    for name, values in columns.items():
+        if kinds[name] == "array" and all(value is None for value in values):
+            continue
+        shown[name] = map(_as_text, values)
+        if kinds[name] == "json":
+            shown[name] = (None if text is None else json.loads(text) for text in shown[name])
+    for row in zip(*shown.values(), strict=True):
+        yield dict(zip(shown, row, strict=True))
 
 
 def _as_text(value: Any) -> Any:

@@ -253,6 +253,7 @@ CASES = {
         numbers.loader(2, output="numpy", weights=[1, 2])
         numbers.loader(2, output="numpy", weights=3)
         numbers.loader(2, output="numpy", weights=[1e308] * 6)
+        numbers.loader(2, output="numpy", weights=[10**400] * 6)
         numbers.loader(2, output="numpy", weights=[1] * 6, balanced=True)
         numbers.loader(2, output="numpy", weights=[1] * 6, shuffle="shards")
         numbers.loader(2, output="numpy", balanced="yes")

@@ -216,8 +216,10 @@ class _Search:
     def _is_own(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self._me
 
-    def _uses_index(self, node: ast.expr) -> bool:
-        return any(isinstance(inner, ast.Name) and inner.id == self._index for inner in ast.walk(node))
+    def _uses_index(self, node: ast.expr, depth: int = 0) -> bool:
+        names = [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
+        values = [self._values[name] for name in names if name in self._values] if depth < 8 else []
+        return self._index in names or any(self._uses_index(value, depth + 1) for value in values)
 
     def _root(self) -> list[str]:
         """Returns the argument for the folder that contains all paths, if they have a common one."""

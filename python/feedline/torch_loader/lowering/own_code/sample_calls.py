@@ -83,6 +83,8 @@ class Calls(Operators):
         opened = self._opening(node, called, args, named)
         if opened is not None:
             return opened
+        if called is dict and not args and any(map(has_image, named.values())):
+            return Made(dict, list(named.values()), list(named))
         if plain_values.is_pure(called):
             return self._pure_call(node, called, args, named)
         if _is_transform_class(called):

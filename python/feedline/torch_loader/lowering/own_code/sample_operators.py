@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import Any
 
 from . import frames, plain_values
@@ -118,7 +119,33 @@ class Operators(Expressions):
             ast.BoolOp(node.op, [plain.code for plain in plains]), True, False, any(p.is_index for p in plains)
         )
 
+    def converted_if_needed(self, test: ast.expr, converted: ast.expr, unchanged: ast.expr) -> Picture | None:
+        """Recognises ``image.convert("RGB") if image.mode != "RGB" else image``, which has the pixels of
+        ``image.convert("RGB")``. Returns the converted image; None for other code.
+        """
+        if not (
+            isinstance(test, ast.Compare)
+            and len(test.ops) == 1
+            and isinstance(test.left, ast.Attribute)
+            and test.left.attr == "mode"
+            and isinstance(test.left.value, ast.Name)
+        ):
+            return None
+        if isinstance(test.ops[0], ast.Eq):
+            converted, unchanged = unchanged, converted
+        name, mode = test.left.value.id, ast.unparse(test.comparators[0])
+        is_conversion = ast.unparse(converted) == f"{name}.convert({mode})" and ast.unparse(unchanged) == name
+        if not is_conversion or not isinstance(test.ops[0], (ast.Eq, ast.NotEq)):
+            return None
+        image = self.value(test.left.value)
+        made = self.value(converted) if isinstance(image, Picture) and image.code is not None else None
+        # an image in the right mode is not read here, so its file must remain open
+        return replace(made, block=image.block) if isinstance(made, Picture) else None
+
     def _ifexp(self, node: ast.IfExp) -> Value:
+        picture = self.converted_if_needed(node.test, node.body, node.orelse)
+        if picture is not None:
+            return picture
         test = self.value(node.test)
         if isinstance(test, Known):
             return self.value(node.body if self.truth(node, test) else node.orelse)

@@ -170,6 +170,12 @@ class Statements(Calls):
             raise Refused(target, f"{ast.unparse(target)} is changed for each sample")
 
     def _do_if(self, node: ast.If) -> None:
+        change = node.body[0]
+        if isinstance(change, ast.Assign) and len(node.body) == len(change.targets) == 1 and not node.orelse:
+            converted = self.converted_if_needed(node.test, change.value, change.targets[0])
+            if converted is not None:
+                self._assign(change.targets[0], converted)
+                return
         test = self.value(node.test)
         if isinstance(test, Known):
             self._block(node.body if self.truth(node, test) else node.orelse)
