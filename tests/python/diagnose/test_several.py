@@ -134,6 +134,10 @@ def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
     # a thread that waits three times as long for a CPU as it runs takes four times its CPU time
     busy = batch_production.stages_of(sum_of, 3.0, True, other_cpu=0.22)
     assert busy["storage"] < 0.2 < 0.7 < busy["python"]
+    # on a busy machine, all threads run for a small part of the time
+    crowded = batch_production.stages_of(sum_of, 16.0, True, other_cpu=0.06)
+    assert crowded["storage"] < 0.1
+    assert batch_production.stages_of(sum_of, 0.0, True, other_cpu=0.04)["storage"] > 0.9
 
 
 SOURCE = """
