@@ -35,7 +35,7 @@ NEEDS = {
     "nvidia.nvjpeg": "nvidia-nvjpeg-cu12==12.4.0.76",
 }
 CONTRACT = "feedline_device_tests"  # the engine's own device tests, as created by the build
-STEPS = ("facts", "tests", "contract", "sanitizer", "bench", "causes", "figures")
+STEPS = ("facts", "tests", "contract", "sanitizer", "bench", "causes", "figures", "ladder", "before_and_after")
 CAUSES = ("unpinned_copy", "blocking_copy", "host_to_device", "precision_not_reduced")
 FACTS = """
 import json, torch
@@ -193,6 +193,30 @@ class Check:
         done = self._run([self._python, str(ROOT / "tools/gpu_figures.py")], 300)
         return self._of(done, {"record": json.loads(done.stdout)} if done.stdout.startswith("{") else {})
 
+    def ladder(self) -> Step:
+        """Runs `feedline tune --ladder` on a script that trains with torch's loader."""
+        self._gpu()
+        script = ROOT / "tests/scenarios/gpu/stock_training.py"
+        feedline = str(self._bin / "feedline")
+        done = self._run(
+            [feedline, "tune", "--ladder", "--budget", "5m", "--json", "--", self._python, str(script)], 540
+        )
+        found = rungs_of(done.stdout)
+        step = self._of(done, {"rungs": found})
+        lacking = [what for what, is_there in measured_by_ladder(found).items() if not is_there]
+        if step.status == "passed" and lacking:
+            return replace(step, status="failed", why=f"not measured: {', '.join(lacking)}")
+        return step
+
+    def before_and_after(self) -> Step:
+        self._gpu()
+        script = ROOT / "examples/before_and_after/before_and_after.py"
+        done = self._run([self._python, str(script), "--made", "2000"], 300)
+        step = self._of(done, {"record": json.loads(done.stdout)} if done.stdout.startswith("{") else {})
+        if step.status == "passed" and step.found["record"]["is_stand_in"]:
+            return replace(step, status="failed", why="the step was a stand-in, although there is a GPU")
+        return step
+
     @property
     def _python(self) -> str:
         return str(self._bin / "python")
@@ -240,6 +264,27 @@ def counts(report: Path) -> dict[str, int]:
         return {"passed": 0, "skipped": 0}
     every, *less = (int(suite.get(name, 0)) for name in ("tests", "skipped", "failures", "errors"))
     return {"passed": every - sum(less), "skipped": less[0]}
+
+
+def rungs_of(text: str) -> list[dict[str, Any]]:
+    """Returns the measured rungs of a ladder from its JSON object."""
+    try:
+        rungs = json.loads(text)["rungs"]
+    except (ValueError, KeyError):
+        return []
+    figures = ("change", "kept", "why", "wait_share", "gpu", "expected", "comparison")
+    return [{name: rung[name] for name in figures} for rung in rungs]
+
+
+def measured_by_ladder(rungs: list[dict[str, Any]]) -> dict[str, bool]:
+    """Returns whether a ladder has the measurements that need a GPU."""
+    compared = [rung["change"] for rung in rungs if rung["comparison"] is not None]
+    return {
+        "more workers": any("worker" in change for change in compared),
+        "page-locked memory": any("pinned" in change for change in compared),
+        "a larger batch": any(change.startswith("batches of") for change in compared),
+        "the GPU's utilization": any(rung["gpu"] is not None for rung in rungs),
+    }
 
 
 def named_causes(text: str) -> list[str] | None:

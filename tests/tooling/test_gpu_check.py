@@ -77,7 +77,18 @@ def test_files_with_labelled_tests_are_found_by_the_label():
 
 def test_every_planted_cause_has_a_script():
     scripts = {path.stem for path in (ROOT / "tests/scenarios/gpu").glob("*.py")}
-    assert scripts == {*gpu_evidence.CAUSES, "sound", "loop"}
+    assert scripts == {*gpu_evidence.CAUSES, "sound", "loop", "stock_training"}
+
+
+def test_a_ladder_without_a_measurement_that_needs_the_gpu_is_no_success():
+    figures = {"kept": True, "why": "", "wait_share": 0.5, "expected": None}
+    changes = ("2 workers", "pinned memory, non_blocking", "batches of 128")
+    rungs = [{**figures, "change": change, "gpu": 0.4, "comparison": {"ratio": 1.2}, "more": 1} for change in changes]
+    found = gpu_evidence.rungs_of(json.dumps({"rungs": rungs}))
+    assert "more" not in found[0] and all(gpu_evidence.measured_by_ladder(found).values())
+    refused = [{**rung, "comparison": None, "gpu": None} for rung in found]
+    assert not any(gpu_evidence.measured_by_ladder(refused).values())
+    assert gpu_evidence.rungs_of("Traceback") == []
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,13 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 OUT = Console(highlight=False, soft_wrap=True)
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -68,6 +70,8 @@ def wrapped(line: str, width: int, words_begin: int = 0) -> list[str]:
 
 def progress(total: int | None, label: str) -> Progress:
     """Returns a progress bar on stderr, shown only on a terminal; add steps with ``advance(0)``."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),

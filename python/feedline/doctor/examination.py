@@ -41,7 +41,8 @@ class Request:
 
     @property
     def is_load(self) -> bool:
-        return (self.workers, self.prefetch, self.batch_bytes) != (None, None, None)
+        given = (self.workers, self.prefetch, self.batch_bytes, self.dataset_bytes, self.pinned)
+        return any(one is not None for one in given)
 
 
 @dataclass(frozen=True)

@@ -144,9 +144,10 @@ def _load(load: PlannedLoad) -> str:
     ranks = f"{load.ranks} ranks x " if load.ranks > 1 else ""
     pinned = ", page-locked" if load.pinned else ""
     batch = f" of {gb(load.batch_bytes)}" if load.batch_bytes else ""
-    needs = f": {gb(need_of(load).least)}" if load.batch_bytes else ""
+    copies = f", and {gb(load.dataset_bytes)} of the dataset in each worker" if load.dataset_bytes else ""
+    needs = f": {gb(need_of(load).least)}" if load.batch_bytes or load.dataset_bytes else ""
     plan = f"{ranks}{load.workers} worker{'s' if load.workers != 1 else ''} x {load.prefetch} prefetched batches"
-    return f"{plan}{batch}{pinned}{needs}"
+    return f"{plan}{batch}{pinned}{copies}{needs}"
 
 
 def _need(load: PlannedLoad) -> dict[str, int] | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from .. import _engine
 
 _PERIOD_S = 5.0  # the kernel walks page tables for this, holding a lock that the process's mmap() waits for,
-_COST_SHARE = 0.01  # so it is read less often if reading takes long
+_COST_SHARE = 0.003  # so it is read less often if reading takes long
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,13 @@ def test_cpus_of_other_programs_acquit_only_work_that_fits_without_them():
     assert doubted.confidence < CERTAIN and "with one more worker" in " ".join(doubted.against)
 
 
+@pytest.mark.parametrize(("used", "others", "certain"), [(2.2, 1.7, True), (1.6, 2.3, False)])
+def test_workers_that_use_fewer_cpus_than_other_programs_may_wait_for_those(used, others, certain):
+    crowd = BY_CAUSE["oversubscribed"]
+    busy = replace(crowd, host=replace(crowd.host, cpus=3.0, used_cpus=used, others_cpus=others))
+    assert (found(busy, "oversubscribed").confidence >= CERTAIN) == certain
+
+
 def test_a_disk_that_the_cpus_keep_idle_is_not_forgotten():
     """The batches of 4 workers need 20 ms each; without other programs, they would read 5 times as fast."""
     busy = {"others_cpus": 3.0, "read_bytes_per_s": 200e6, "device_share": 1.0}

@@ -119,6 +119,12 @@ def test_the_work_of_handing_over_is_not_hidden_by_busy_workers():
     assert shares["worker_handover"] == pytest.approx(0.2) and shares["cpu_decode"] == pytest.approx(0.3)
 
 
+def test_packing_that_waits_for_a_cpu_is_held_up_by_the_work_of_busy_workers():
+    waits = waiting(handover=0.5, packed=0.4, packed_cpu=0.1)
+    shares = {v.code: v.share for v in evaluate(summary(waits, {"busy": 0.96})).verdicts}
+    assert shares["worker_handover"] == pytest.approx(0.1) and shares["cpu_decode"] == pytest.approx(0.4)
+
+
 @pytest.mark.parametrize("epochs", [1, 2])
 def test_workers_that_stop_when_the_run_ends_are_paid_once(epochs):
     main, at = [], 0.0

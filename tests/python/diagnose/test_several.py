@@ -8,7 +8,7 @@ from summaries import BY_CAUSE, stages, summary, waiting
 from test_signals import MS, event, record_of, recording
 from watched import recorded, watched
 
-from feedline.diagnose.verdict import evaluate
+from feedline.diagnose.verdict import CERTAIN, evaluate
 from feedline.profiler.experiments import Experiments, Rung
 from feedline.profiler.probe import events
 from feedline.profiler.probe.events import Total
@@ -104,9 +104,22 @@ def test_experiments_on_another_loader_are_not_this_ones():
 def test_what_next_does_itself_is_the_loops_process():
     measured = summary(waiting(handover=0.5), {"next_cpu_ms": 9.0, "busy": 0.1})
     first = evaluate(measured).verdicts[0]
-    assert first.code == "python_main_process" and first.share == pytest.approx(0.45)
+    assert first.code == "python_main_process" and first.share == pytest.approx(0.45, abs=0.01)
     assert "sampler" in first.evidence[0] and "order" in first.fix
     assert "python_main_process" not in {v.code for v in evaluate(BY_CAUSE["worker_handover"]).verdicts}
+
+
+def test_next_that_waits_for_a_cpu_is_uncertain_and_under_a_quota_the_quota_is_the_cause():
+    waits, making = waiting(handover=0.3, packed=0.3, packed_cpu=0.05), {"next_cpu_ms": 0.8, "busy": 0.2}
+    late = {v.code: v for v in evaluate(summary(waits, making, {"step_delayed": 0.9})).verdicts}
+    assert late["python_main_process"].share == pytest.approx(0.3)
+    assert late["python_main_process"].confidence < CERTAIN
+    idle = evaluate(summary(waits, {**making, "next_cpu_ms": 0.1}, {"step_delayed": 0.9})).verdicts
+    assert "python_main_process" not in {v.code for v in idle}
+    quota = {"step_delayed": 0.9, "throttled": 0.5, "quota_cpus": 0.6, "used_cpus": 0.59, "cpus": 0.6}
+    found = evaluate(summary(waits, {**making, "busy": 0.9, "delayed": 0.7}, quota)).verdicts
+    assert found[0].code == "cpu_quota"
+    assert {v.code: v.share for v in found}["python_main_process"] == pytest.approx(0.056, abs=0.001)
 
 
 def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
@@ -121,6 +134,10 @@ def test_time_in_which_threads_of_a_worker_run_is_no_waiting_for_storage():
     # a thread that waits three times as long for a CPU as it runs takes four times its CPU time
     busy = batch_production.stages_of(sum_of, 3.0, True, other_cpu=0.22)
     assert busy["storage"] < 0.2 < 0.7 < busy["python"]
+    # on a busy machine, all threads run for a small part of the time
+    crowded = batch_production.stages_of(sum_of, 16.0, True, other_cpu=0.06)
+    assert crowded["storage"] < 0.1
+    assert batch_production.stages_of(sum_of, 0.0, True, other_cpu=0.04)["storage"] > 0.9
 
 
 SOURCE = """

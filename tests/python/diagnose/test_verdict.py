@@ -181,6 +181,42 @@ def test_a_disk_that_is_late_full_or_asked_too_often_is_distinguished(host, caus
     assert first.code == cause and (first.confidence >= CERTAIN) == certain, first
 
 
+def test_cpu_time_in_the_kernel_is_reading_if_samples_come_from_a_disk():
+    making = {"stages": stages(storage=0.2, python=0.8), "cpu_ms": 64.0}
+    disk = {**FROM_DISK, "disk_ceiling_bytes_per_s": 900e6, "in_kernel": 0.75}
+    found = {v.code: v for v in evaluate(summary(HALF, making, disk)).verdicts}
+    assert found["storage_latency"].share == pytest.approx(0.4) and found["cpu_transform"].share == pytest.approx(0.1)
+    cached = {v.code: v for v in evaluate(summary(HALF, making, {**disk, "device_share": 0.0})).verdicts}
+    assert cached["cpu_transform"].share == pytest.approx(0.4)
+
+
+def test_files_below_a_kilobyte_are_small_files_if_each_sample_reads_one():
+    tiny = {"device_share": 1.0, "read_bytes_per_sample": 700, "files_seen": 256, "file_bytes": 800}
+    assert names(evaluate(summary(HALF, READING, tiny))) == ["small_files"]
+    for other in ({"files_seen": 3}, {"file_bytes": 600 << 20}):  # starting a worker reads as much
+        assert "small_files" not in names(evaluate(summary(HALF, READING, {**tiny, **other})))
+
+
+def test_samples_of_many_reads_are_no_small_files_if_no_opened_file_was_seen():
+    unseen = {**SMALL, "read_bytes_per_sample": 90e3, "files_seen": 0}
+    for reads, code in ((2.5, "small_files"), (24.0, "storage_latency")):
+        assert names(evaluate(summary(HALF, READING, {**unseen, "reads_per_sample": reads}))) == [code]
+
+
+def test_own_code_that_runs_in_the_kernel_is_uncertain():
+    making = {"stages": stages(python=1.0)}
+    assert evaluate(summary(HALF, making, {"in_kernel": 0.3})).verdicts[0].confidence >= CERTAIN
+    assert evaluate(summary(HALF, making, {"in_kernel": 0.7})).verdicts[0].confidence < CERTAIN
+
+
+def test_a_disk_that_is_full_of_requests_gets_another_fix_than_one_that_is_full_of_bytes():
+    full = {**FROM_DISK, "disk_ceiling_bytes_per_s": 110e6, "disk_read_bytes": 256e3}
+    fixes = {ms: evaluate(summary(HALF, READING, {**full, "disk_small_read_ms": ms})).verdicts[0] for ms in (0.1, 2.4)}
+    assert {one.code for one in fixes.values()} == {"storage_bandwidth"}
+    assert fixes[0.1].fix.startswith("Read fewer bytes") and "requests" in fixes[2.4].fix
+    assert any("requests are slow" in sentence for sentence in fixes[2.4].evidence)
+
+
 def test_what_a_cold_cache_costs_speaks_for_or_against_the_disk():
     known = {**FROM_DISK, "disk_ceiling_bytes_per_s": 900e6}
     cold = evaluate(summary(HALF, READING, {**known, "cold_share": 0.4})).verdicts[0]

@@ -123,27 +123,31 @@ def test_who_waits_for_a_thread_that_reads_waits_for_the_file(tmp_path):
 
 
 SERVING = """
-    import socket, sys, threading, time
+    import hashlib, os, socket, sys, threading, time
     from feedline.profiler.probe import system_calls, wait_sampler
     server = socket.create_server(("127.0.0.1", 0))
     client = socket.create_connection(server.getsockname())
     peer, _ = server.accept()
-    waiting = {"accept": server.accept, "recv": lambda: peer.recv(1)}[sys.argv[1]]
+    def compute():
+        while True: hashlib.pbkdf2_hmac("sha256", b"", b"", 10**7)
+    waiting = {"accept": server.accept, "recv": lambda: peer.recv(1), "compute": compute}[sys.argv[1]]
     threading.Thread(target=waiting, daemon=True).start()
     own = threading.get_native_id()
     for _ in range(1000):  # until the thread is in its call
         time.sleep(0.01)
-        others = [int(name) for name in __import__("os").listdir("/proc/self/task") if int(name) != own]
-        if [system_calls.kind_of(wait_sampler._call_of(thread)) for thread in others] == ["network"]:
+        others = [int(name) for name in os.listdir("/proc/self/task") if int(name) != own]
+        kinds = [system_calls.kind_of(wait_sampler._call_of(thread)) for thread in others]
+        if kinds == [None if sys.argv[1] == "compute" else "network"]:
             break
-    print(wait_sampler._of_other_threads(own))
+    print(wait_sampler._of_other_threads(own), flush=True)
+    os._exit(0)
 """
 
 
 @KNOWN
-@pytest.mark.parametrize("call, kind", [("accept", "None"), ("recv", "network")])
-def test_a_lock_is_no_socket_because_another_thread_waits_for_clients(tmp_path, call, kind):
-    """As in torch's workers, where a thread of multiprocessing serves file descriptors."""
+@pytest.mark.parametrize("call, kind", [("accept", "lock"), ("recv", "network"), ("compute", "None")])
+def test_a_lock_is_a_wait_for_the_work_of_other_threads_except_for_clients(tmp_path, call, kind):
+    """In torch's workers, a thread of multiprocessing waits for clients, and serves file descriptors."""
     script = tmp_path / "serving.py"
     script.write_text(textwrap.dedent(SERVING))
     done = subprocess.run([sys.executable, script, call], capture_output=True, text=True, check=True)

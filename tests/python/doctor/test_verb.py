@@ -57,6 +57,20 @@ def test_the_screen_has_the_machine_the_plan_and_the_worst_first(host: list[str]
     assert sum(line.startswith("         -> ") for line in lines) >= 2
 
 
+@pytest.mark.parametrize(
+    ("options", "planned"),
+    [
+        (("--dataset-mb", "2000", "--workers", "30"), "30 workers x 2 prefetched batches, and 2.0 GB of the dataset in "),
+        (("--dataset-mb", "2000"), "15 workers x 2 prefetched batches, and 2.0 GB of the dataset in each worker: 30.0"),
+        (("--pin",), "15 workers x 2 prefetched batches, page-locked"),
+    ],
+)
+def test_one_part_of_a_plan_is_a_plan(host: list[str], capsys: Any, options: tuple[str, ...], planned: str) -> None:
+    _, text = run_doctor(capsys, *host, *options)
+    assert f"planned  {planned}" in text
+    assert ("dataset_copies" in text) == ("--workers" in options)
+
+
 @pytest.mark.parametrize("width", [80, 40, 200])
 def test_a_terminal_gets_lines_that_fit_and_all_their_words(width: int, host: list[str], capsys: Any) -> None:
     run(["doctor", *host, "--num-workers", "16", "--prefetch", "5", "--batch-mb", "500", "--pin"])

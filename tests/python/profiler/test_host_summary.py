@@ -54,6 +54,10 @@ def test_the_kernels_part_of_the_workers_cpu():
     assert host_of(recorded()).in_kernel is None
 
 
+def test_calls_of_read_are_counted_per_sample():
+    assert host_of(recorded(worker={"read_calls": 2400})).reads_per_sample == pytest.approx(24)
+
+
 def test_what_was_tried_and_which_files_there_are_is_taken_over():
     files = DatasetFiles(3, 9, 20_000, ("sda",), True, 0.25, 0.5)
     cold = Comparison("files in the page cache", "batches/s", 5, 4, 6, 10, 9, 11, 2.0, 1.8, 2.2, 3, 60_000)

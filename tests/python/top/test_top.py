@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
 import random
@@ -559,6 +560,24 @@ def test_the_second_look_has_rates_even_if_it_follows_at_once(monkeypatch: pytes
     assert machine.look().cpus_busy is None
     assert machine.look().cpus_busy is not None
     machine.close()
+
+
+def test_once_waits_for_rates_that_are_late_but_not_for_ever(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """The sampler rests after an expensive first sample."""
+    command = importlib.import_module("feedline.cli.commands.top")
+
+    class Late:
+        def __init__(self, *cpus: float | None) -> None:
+            self.views = [view(host=dataclasses.replace(HOST, cpus_used=one)) for one in cpus]
+
+        def look(self) -> Any:
+            return self.views.pop(0) if len(self.views) > 1 else self.views[0]
+
+    assert command._print_once(Late(None, None, None, 1.5), 0.0, True) == 0
+    assert json.loads(capsys.readouterr().out)["host"]["cpus_used"] == 1.5
+    monkeypatch.setattr(command, "_LONGEST_S", 0.01)
+    assert command._print_once(Late(None), 0.0, True) == 0
+    assert json.loads(capsys.readouterr().out)["host"]["cpus_used"] is None
 
 
 def test_the_sampler_is_changed_for_a_fresh_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,4 +26,4 @@ def mix(samples):
 if __name__ == "__main__":
     args = arguments()
     loader = DataLoader(Images(), batch_size=16, num_workers=2, collate_fn=default_collate if args.fixed else mix)
-    train(loader, 0.02)
+    train(loader, 0.005)

@@ -11,10 +11,10 @@ class Large(Dataset):
         return 8 * 60
 
     def __getitem__(self, index):
-        return torch.zeros(3, 240, 450)
+        return torch.zeros(3, 240, 240)
 
 
 if __name__ == "__main__":
     arguments()
-    loader = DataLoader(Large(), batch_size=8, num_workers=2)
+    loader = DataLoader(Large(), batch_size=8, num_workers=2, prefetch_factor=5)
     train(loader, 0.1)

@@ -24,4 +24,4 @@ if __name__ == "__main__":
     args = arguments()
     dataset = Photos(photos("one_worker", 800, 500, 375))
     loader = DataLoader(dataset, batch_size=8, shuffle=True, num_workers=args.workers or 1)
-    train(loader, 0.035)
+    train(loader, 0.018)

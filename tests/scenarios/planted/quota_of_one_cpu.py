@@ -23,4 +23,4 @@ class Photos(Dataset):
 if __name__ == "__main__":
     arguments()
     loader = DataLoader(Photos(photos("quota", 640, 500, 375)), batch_size=8, num_workers=4)
-    train(loader, 0.03)
+    train(loader, 0.01)

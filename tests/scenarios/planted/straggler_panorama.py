@@ -25,4 +25,4 @@ if __name__ == "__main__":
     args = arguments()
     large = None if args.fixed else photos("panorama", 1, 6000, 4000)[0]
     loader = DataLoader(Mixed(photos("small", 64, 160, 120), large), batch_size=8, num_workers=2)
-    train(loader, 0.06)
+    train(loader, 0.02)

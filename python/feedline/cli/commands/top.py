@@ -18,6 +18,8 @@ from feedline.cli.console import OUT, print_json
 if TYPE_CHECKING:
     from feedline.top.watch import Watch
 
+_LONGEST_S = 10.0  # for rates, on a machine with many processes or little CPU time
+
 
 @click.command(short_help="Monitor the loaders of a running process.")
 @click.argument("pid", required=False, type=click.IntRange(1))
@@ -69,7 +71,10 @@ def _print_once(watching: Watch, interval: float, as_json: bool) -> int:
     try:
         watching.look()
         time.sleep(interval)
+        latest_s = time.monotonic() + _LONGEST_S
         seen = watching.look()
+        while seen.host.cpus_used is None and not seen.ended and time.monotonic() < latest_s:
+            seen = watching.look()  # waits for the second sample, which is late if the first one was expensive
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     try:

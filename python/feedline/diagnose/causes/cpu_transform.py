@@ -7,11 +7,13 @@ from dataclasses import replace
 
 from feedline.diagnose.rules import contradictions, gains, production, signals
 from feedline.diagnose.rules.analysis import Analysis
-from feedline.diagnose.rules.cause import Cause, Found, Rule
+from feedline.diagnose.rules.cause import Cause, Claim, Found, Limit, Rule
 from feedline.diagnose.rules.certainty import CPU_OF_PAGING
 from feedline.diagnose.rules.fixes import Fix, drop_in_may_help
-from feedline.findings import Entry
+from feedline.diagnose.rules.shares import UNCERTAIN
+from feedline.findings import Entry, Threshold
 
+MOSTLY_KERNEL = Threshold(0.5, "fraction of the workers' CPU time in the kernel above which this cause is uncertain")
 _MOST_TRANSFORMS = 3  # the slowest, which are named
 
 
@@ -21,6 +23,13 @@ def _evaluate(analysis: Analysis) -> Found:
         return found
     slowest = ", ".join(f"{name} {ms:.2f} ms" for name, ms in list(transforms.items())[:_MOST_TRANSFORMS])
     return replace(found, evidence=[*found.evidence, f"per sample: {slowest}"])
+
+
+def _kernel(claim: Claim) -> str | None:
+    kernel = claim.summary.host.in_kernel or 0.0
+    if kernel <= MOSTLY_KERNEL or claim.summary.native:
+        return None
+    return f"{kernel:.0%} of the workers' CPU time was spent in the kernel, which copies what is read"
 
 
 CAUSE = Cause(
@@ -51,5 +60,6 @@ CAUSE = Cause(
         "the CPUs were idle": contradictions.idle_cpus,
         "other programs used the CPUs": contradictions.other_programs,
     },
+    limits={"the kernel's CPU time": Limit(UNCERTAIN, _kernel)},
     paging_instead=CPU_OF_PAGING,
 )

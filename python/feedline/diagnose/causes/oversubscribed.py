@@ -15,7 +15,8 @@ from feedline.profiler.summary.figures import Summary
 DELAYED = Threshold(0.3, "share of the runnable time without a CPU above which workers compete for CPUs")
 OWN_CPUS = Threshold(
     0.5,
-    "fraction of the CPUs used by the run below which its workers mostly wait for other programs, if these are busy",
+    "fraction of the CPUs used by the run below which its workers mostly wait for other programs, if these are busy; "
+    "they also do if other programs use more CPUs than the run",
 )
 LEAST = Threshold(0.1, "fraction of this cause's share that fewer workers save; the work itself remains")
 
@@ -67,7 +68,7 @@ def _others_use_the_cpus(summary: Summary, _share: float) -> str | None:
     host = summary.host
     if host.used_cpus is None or host.others_cpus is None or host.others_cpus <= host.cpus / 2:
         return None
-    if host.used_cpus >= OWN_CPUS * host.cpus:
+    if host.used_cpus >= max(OWN_CPUS * host.cpus, host.others_cpus):
         return None
     return (
         f"the run used {host.used_cpus:.2f} of {host.cpus:.3g} CPUs and other programs used "

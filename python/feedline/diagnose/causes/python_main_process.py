@@ -28,9 +28,11 @@ def _draws(analysis: Analysis) -> Found | None:
     """Reports the CPU time of next() in the loop's process, where samplers run even with workers."""
     summary = analysis.summary
     cycle = max(prediction.current_ms(summary), 1e-9)
-    delayed = min(summary.host.step_delayed or 0.0, MOST_DELAYED)  # next() takes longer while it waits for a CPU
-    share = min(summary.making.next_cpu_ms / (1 - delayed) / cycle, analysis.handover + analysis.production)
-    if summary.workers == 0 or summary.native or share < NAMED:
+    own = summary.making.next_cpu_ms / cycle
+    # next() takes longer while it waits for a CPU, unless all of the run's processes are throttled
+    delayed = 0.0 if _is_throttled(summary) else min(summary.host.step_delayed or 0.0, MOST_DELAYED)
+    share = min(own / (1 - delayed), analysis.handover + analysis.production)
+    if summary.workers == 0 or summary.native or min(share, own) < NAMED:
         return None
     evidence = [
         f"next() itself takes {summary.making.next_cpu_ms:.1f} ms of CPU per batch in the loop's process, excluding "
@@ -38,7 +40,11 @@ def _draws(analysis: Analysis) -> Found | None:
     ]
     analysis.handover, late = max(analysis.handover - share, 0.0), max(share - analysis.handover, 0.0)
     analysis.production -= late
-    return Found(share, 0.9 if share >= LARGE / 2 else 0.75, evidence)
+    return Found(share, 0.9 if own >= LARGE / 2 else 0.75, evidence)
+
+
+def _is_throttled(summary: Summary) -> bool:
+    return (summary.host.throttled or 0.0) >= NAMED
 
 
 def _makes(analysis: Analysis) -> Found | None:

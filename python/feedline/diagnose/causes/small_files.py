@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from feedline.diagnose.rules import contradictions, gains, reading, signals
-from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.analysis import FEWEST_BYTES, FROM_DEVICE, MANY_FILES, Analysis, is_file_per_sample
 from feedline.diagnose.rules.cause import Cause, Found, Rule
 from feedline.diagnose.rules.certainty import READS_OF_PAGING
 from feedline.diagnose.rules.fixes import Fix
-from feedline.diagnose.rules.reading import FEWEST_BYTES, FROM_DEVICE, NEAR_CEILING
+from feedline.diagnose.rules.reading import NEAR_CEILING
 from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.summary.figures import Summary
 
-__all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "NAMED", "NEAR_CEILING", "SMALLEST"]
+__all__ = ["CAUSE", "FEWEST_BYTES", "FROM_DEVICE", "LARGEST", "MANY_FILES", "NAMED", "NEAR_CEILING", "SMALLEST"]
 
 SMALLEST = Threshold(
     reading.SMALL_FILE_BYTES.start, "minimum bytes per sample of an image or record; smaller reads have another purpose"
@@ -24,17 +24,21 @@ LARGEST = Threshold(
 MANY_SAMPLES = Threshold(
     1_048_576, "bytes of a dataset's file above which it contains many samples; a sample then reads a part of a file"
 )
+MOST_READS = Threshold(
+    8, "reads per sample above which a sample is not a small file but parts of a large one, if no opened file was seen"
+)
 _OF_FILES = ("folder", "files")  # Feedline's formats with a file per sample
 
 
 def _evaluate(analysis: Analysis) -> Found | None:
     host, read = analysis.summary.host, reading.of(analysis)
-    small = int(host.read_bytes_per_sample or 0) in reading.SMALL_FILE_BYTES
+    size = int(host.read_bytes_per_sample or 0)
+    small = size in reading.SMALL_FILE_BYTES or (size < LARGEST and is_file_per_sample(host))
     if not read.is_named or not read.from_device or not small or not _may_be_files(analysis.summary):
         return None
     if read.full and reading.bytes_are_scarce(host):
         return None  # storage_bandwidth
-    evidence = [*read.evidence, f"a sample reads {(host.read_bytes_per_sample or 0) / 1024:.0f} KiB from the disk"]
+    evidence = [*read.evidence, f"a sample reads {size / 1024:.3g} KiB from the disk"]
     confidence = reading.UNMEASURED if host.disk_ceiling_bytes_per_s is None else 0.9
     return reading.found(analysis, read, confidence, evidence, read.against)
 
@@ -46,7 +50,9 @@ def _may_be_files(summary: Summary) -> bool:
     form, host = (summary.loader.get("engine") or {}).get("format"), summary.host
     if form:
         return form in _OF_FILES
-    return not host.files_seen or host.file_bytes is None or host.file_bytes < MANY_SAMPLES
+    if not host.files_seen:  # native code may have opened them
+        return (host.reads_per_sample or 0.0) <= MOST_READS
+    return host.file_bytes is None or host.file_bytes < MANY_SAMPLES
 
 
 CAUSE = Cause(

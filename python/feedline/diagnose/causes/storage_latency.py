@@ -6,11 +6,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from feedline.diagnose.rules import contradictions, gains, reading, signals
-from feedline.diagnose.rules.analysis import Analysis, gain_of_workers
+from feedline.diagnose.rules.analysis import FROM_DEVICE, Analysis, gain_of_workers
 from feedline.diagnose.rules.cause import Cause, Found, Rule
 from feedline.diagnose.rules.certainty import READS_OF_PAGING
 from feedline.diagnose.rules.fixes import Fix, is_lowered, more_within_reach, with_workers
-from feedline.diagnose.rules.reading import FROM_DEVICE, NEAR_CEILING
+from feedline.diagnose.rules.reading import NEAR_CEILING
 from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Entry
 from feedline.profiler.summary.figures import Host, Summary

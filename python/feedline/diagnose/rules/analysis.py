@@ -5,11 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from feedline.diagnose.rules.shares import EXPLAINED
-from feedline.findings import Finding
+from feedline.diagnose.rules.shares import EXPLAINED, MUCH_KERNEL
+from feedline.findings import Finding, Threshold
 from feedline.profiler.model import prediction
-from feedline.profiler.summary.figures import Summary
+from feedline.profiler.summary.figures import Host, Summary
 
+FROM_DEVICE = Threshold(
+    0.3, "fraction of the bytes read from block devices below which a local disk is not the bottleneck"
+)
+FEWEST_BYTES = Threshold(1 << 10, "minimum bytes per sample; fewer bytes may be due to the start of workers")
+MANY_BYTES = Threshold(
+    16 << 10, "bytes per sample above which reads cannot be due to the start of workers, even if no file was observed"
+)
+MANY_FILES = Threshold(32, "files opened for samples above which a sample may be a file, however small")
+_A_FILE = 0.5  # fraction of a file's bytes: others may have been in the page cache
 _UNEVEN = 2.0  # ratio of batches between two workers
 _IDLE_WORKERS, _AT_WORK = 0.5, 0.85  # busy shares: below the first, workers wait for tasks; above the second, they do
 # not
@@ -30,7 +39,21 @@ class Analysis:
         self.findings: list[Finding] = []
         stages = summary.making.stages
         self.stages = dict(stages) if stages else {}
+        self._move_kernel_time()
         self._divide_handover()
+
+    def _move_kernel_time(self) -> None:
+        """Counts the CPU time in the kernel as reading if samples come from a local disk: it copies the bytes. At a
+        memory limit, the kernel also reclaims pages.
+        """
+        host = self.summary.host
+        kernel = host.in_kernel or 0.0
+        if kernel <= MUCH_KERNEL or host.memory_events or not is_read_from_device(self.summary):
+            return
+        copying = kernel * self.stages.get("python", 0.0)
+        if copying:
+            self.stages["python"] -= copying
+            self.stages["storage"] = self.stages.get("storage", 0.0) + copying
 
     def _divide_handover(self) -> None:
         """Divides the waiting time into packing and unpacking, delays caused by the production of later batches, and
@@ -38,14 +61,15 @@ class Analysis:
         """
         packed, cpu = self.summary.waits.packed, self.summary.waits.packed_cpu
         work = 0.0 if packed is None else min(packed, self.handover)
-        late = self.handover - work
-        hidden = late * _hidden_by_work(self.summary)
+        stretched = work - min(work if cpu is None else cpu, work)
+        late, part = self.handover - work, _hidden_by_work(self.summary)
+        hidden = part * (late + stretched)  # packing that waits for a CPU is held up by the same work
         self.production += hidden
         if packed is None:
             self.handover -= hidden
         else:
-            self.handover, self.unexplained = work, late - hidden
-            self.stretched = work - min(work if cpu is None else cpu, work)
+            self.stretched = (1.0 - part) * stretched
+            self.handover, self.unexplained = work - part * stretched, (1.0 - part) * late
 
     def stage_share(self, *names: str) -> float:
         return self.production * sum(self.stages.get(name, 0.0) for name in names)
@@ -85,6 +109,33 @@ class Analysis:
     def named(self, code: str) -> bool:
         """Whether this cause has already been found."""
         return any(finding.code == code for finding in self.findings)
+
+
+def is_read_from_device(summary: Summary) -> bool:
+    """Whether samples come from a local disk: most bytes do, and more bytes are read than starting a worker
+    requires.
+
+    Bytes are read by read() or, for larger amounts, by page faults in memory mappings. If no opened file was observed,
+    native code may have opened files, or there are none; then only a large amount counts.
+    """
+    host, batch = summary.host, summary.loader.get("batch_size")
+    samples = summary.loop.steps * (batch if isinstance(batch, int) else 1)
+    faulted = (host.read_bytes_per_s or 0.0) * summary.loop.loop_s / max(samples, 1)
+    least = MANY_BYTES if host.files_seen == 0 and not summary.native else FEWEST_BYTES
+    read = (
+        (host.read_bytes_per_sample or 0.0) >= least
+        or is_file_per_sample(host)
+        or (host.files_seen != 0 and faulted >= MANY_BYTES)
+    )
+    return (host.device_share or 0.0) > FROM_DEVICE and read
+
+
+def is_file_per_sample(host: Host) -> bool:
+    """Whether each sample reads a whole file: many were opened, and a sample reads about as many bytes as a file
+    has.
+    """
+    read, size = host.read_bytes_per_sample or 0.0, host.file_bytes or 0
+    return (host.files_seen or 0) >= MANY_FILES and _A_FILE * size <= read <= size / _A_FILE
 
 
 def gain_of_workers(summary: Summary, workers: int) -> tuple[tuple[float, float], list[str]]:

@@ -11,21 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from feedline.diagnose.rules import idle_waits, production
-from feedline.diagnose.rules.analysis import Analysis
+from feedline.diagnose.rules.analysis import Analysis, is_read_from_device
 from feedline.diagnose.rules.cause import Found, Gain
 from feedline.diagnose.rules.shares import NAMED
 from feedline.findings import Threshold
-from feedline.profiler.summary.figures import Host, Summary
+from feedline.profiler.summary.figures import Host
 
-FROM_DEVICE = Threshold(
-    0.3, "fraction of the bytes read from block devices below which a local disk is not the bottleneck"
-)
-FEWEST_BYTES = Threshold(1 << 10, "minimum bytes per sample; fewer bytes may be due to the start of workers")
-MANY_BYTES = Threshold(
-    16 << 10, "bytes per sample above which reads cannot be due to the start of workers, even if no file was observed"
-)
 NEAR_CEILING = Threshold(0.7, "fraction of the disk probe's rate above which the disk is saturated")
 LITTLE_COLDER = Threshold(0.9, "fraction of the rate with cached files above which the disk is not the bottleneck")
+_LARGE_READ = 512 << 10  # bytes: a disk of any kind transfers them for longer than it takes to begin
 UNMEASURED = 0.8  # confidence if the disk was not probed
 SMALL_FILE_BYTES = range(2 << 10, 128 << 10)
 _NEEDS = (*production.NEEDS, "io")
@@ -59,7 +53,7 @@ class Reading:
 def of(analysis: Analysis) -> Reading:
     """Returns the reading time that no cause has claimed yet."""
     summary, host, waits = analysis.summary, analysis.summary.host, analysis.stage_share("storage")
-    from_device, part = _from_device(summary), idle_waits.in_files(summary)
+    from_device, part = is_read_from_device(summary), idle_waits.in_files(summary)
     counted = part is None and from_device  # the system calls were not observed, but the kernel counted the bytes read
     share = waits if counted else waits * (part or 0.0)
     if not from_device:
@@ -97,25 +91,10 @@ def bytes_are_scarce(host: Host) -> bool:
     The probe's reads may be as small as the files; if bandwidth is the limit, smaller reads take proportionally less
     time.
     """
-    if not host.disk_read_bytes or not host.disk_small_read_ms or host.disk_read_bytes >= SMALL_FILE_BYTES.stop:
+    if not host.disk_read_bytes or not host.disk_small_read_ms or host.disk_read_bytes >= _LARGE_READ:
         return True
     large_per_s = (host.disk_ceiling_bytes_per_s or 0.0) / host.disk_read_bytes
     return large_per_s < NEAR_CEILING * 1000 / host.disk_small_read_ms
-
-
-def _from_device(summary: Summary) -> bool:
-    """Whether samples come from a local disk: most bytes do, and more bytes are read than starting a worker
-    requires.
-
-    Bytes are read by read() or, for larger amounts, by page faults in memory mappings. If no opened file was observed,
-    native code may have opened files, or there are none; then only a large amount counts.
-    """
-    host, batch = summary.host, summary.loader.get("batch_size")
-    samples = summary.loop.steps * (batch if isinstance(batch, int) else 1)
-    faulted = (host.read_bytes_per_s or 0.0) * summary.loop.loop_s / max(samples, 1)
-    least = MANY_BYTES if host.files_seen == 0 and not summary.native else FEWEST_BYTES
-    read = (host.read_bytes_per_sample or 0.0) >= least or (host.files_seen != 0 and faulted >= MANY_BYTES)
-    return (host.device_share or 0.0) > FROM_DEVICE and read
 
 
 def _near_ceiling(host: Host) -> bool:

@@ -105,7 +105,7 @@ class WaitSampler:
         if kind == LOCK:
             time.sleep(_AGAIN_S)
             kind = LOCK if _call_of(native) == text else None
-            kind = (_of_other_threads(native) or LOCK) if kind else None
+            kind = _of_other_threads(native) if kind else None
         if self._watched is None or kind is None:
             self._looks["running"] += kind is None
             return
@@ -140,18 +140,22 @@ def _call_of(native: int) -> bytes:
 
 
 def _of_other_threads(native: int) -> str | None:
-    """Returns the kind of wait, FILE or NETWORK, if the thread waits for another thread that reads files or sockets;
-    None if no other thread does.
+    """Returns the kind of wait of a thread that is blocked by a lock: None if another thread of the process is running
+    or runnable, such as an OpenMP thread of the same operation, otherwise FILE or NETWORK if another thread reads files
+    or sockets, otherwise LOCK.
     """
-    found = None
+    found, own = LOCK, threading.get_native_id()
     for name in os.listdir("/proc/self/task")[:_OTHER_THREADS]:
-        if int(name) != native:
+        if int(name) not in (native, own):
             with contextlib.suppress(OSError, ValueError):
                 text = _call_of(int(name))
-                kind = None if system_calls.listens(text) else system_calls.kind_of(text)
-                if kind == FILE:
-                    return FILE
-                found = NETWORK if kind == NETWORK else found
+                if system_calls.listens(text):
+                    continue
+                kind = system_calls.kind_of(text)
+                if kind is None and text.startswith(b"running"):
+                    return None
+                if kind in (FILE, NETWORK) and found != FILE:
+                    found = kind
     return found
 
 

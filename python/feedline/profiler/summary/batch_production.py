@@ -17,6 +17,7 @@ from feedline.profiler.summary.host_summary import Window
 from feedline.profiler.summary.tasks import RECORDED, done_of
 
 _FEWEST_TASKS = 16
+_LEAST_PARALLEL = 0.02  # minimum CPU of threads that do more than the task itself: a busy machine leaves little to both
 _LARGEST_UNKNOWN = 0.1  # CPU of a worker without a task: up to this, its start and its sending thread
 
 
@@ -148,7 +149,8 @@ def stages_of(sum_of: Any, delay: float, may_read: bool, other_cpu: float = 0.0)
         "python": max(sample.cpu_ns - decode.cpu_ns - transform.cpu_ns, 0) * scale,
         "collate": max(collate.wall_ns - collate.cpu_ns * delay, collate.cpu_ns),
     }
-    if other_cpu > _LARGEST_UNKNOWN:  # these threads wait for CPUs as the worker does, and the worker waits for them
+    if other_cpu > _LARGEST_UNKNOWN or other_cpu > max(fetch.cpu_ns / fetch.wall_ns, _LEAST_PARALLEL):
+        # these threads wait for CPUs as the worker does, and the worker waits for them
         stretched = min((1 + delay) * other_cpu * fetch.wall_ns, times["storage"])
         times["storage"] -= stretched
         times["python"] += stretched / (1 + delay)

@@ -134,6 +134,7 @@ class Host:
     io_pressure: float | None = None
     read_bytes_per_s: float | None = None  # from block devices, by the run
     read_bytes_per_sample: float | None = None  # by read(), including the page cache
+    reads_per_sample: float | None = None  # calls of read() and pread()
     device_share: float | None = None  # share of reads from block devices, not from the page cache
     disk_latency_ms: float | None = None  # per request
     disk_ceiling_bytes_per_s: float | None = None  # measured by a probe, as are the next two

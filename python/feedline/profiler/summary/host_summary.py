@@ -123,6 +123,7 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
     throttled = None if stopped is None else max(stopped / ns, 0.0)
     used = window.tree["cpu_ns"] / ns / ranks  # of one rank, like the CPUs
     read = window.workers.get("read_bytes") or window.loop.get("read_bytes", 0.0)
+    calls = window.workers.get("read_calls") or window.loop.get("read_calls", 0.0)
     device = window.tree["device_bytes"]
     if samples and (own := read_per_sample(facts)) is not None:
         read = max(own * samples, device)  # for a small file the disk reads a page
@@ -142,6 +143,7 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
         io_pressure=share("io_pressure_ns"),
         read_bytes_per_s=device / window.seconds if readable else None,
         read_bytes_per_sample=read / samples if samples and readable else None,
+        reads_per_sample=calls / samples if samples and readable else None,
         device_share=min(device / read, 1.0) if read > 0 and readable else None,
         disk_latency_ms=(window.host.get("disk_read_ns") or 0) / requests / 1e6 if requests else None,
     )
