@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -28,9 +29,9 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
 
 
-def pretrain(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+def pretrain(folder: Path, environment: dict[str, str], *launcher: str) -> subprocess.Popen[str]:
     """Thirty steps over the only long text that every checkout has."""
-    command = [sys.executable, str(EXAMPLES / "pretrain/pretrain.py"), "--folder", str(folder)]
+    command = [sys.executable, *launcher, str(EXAMPLES / "pretrain/pretrain.py"), "--folder", str(folder)]
     command += ["--text", str(ROOT / "LICENSE"), "--steps", "30", "--checkpoint-steps", "6"]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -46,27 +47,44 @@ def steps(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
-def test_pretraining_continues_to_the_same_losses_after_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
-    run, until = pretrain(killed, environment), time.monotonic() + HANG_S
+def stop_after_checkpoint(run: subprocess.Popen[str], folder: Path, number: signal.Signals) -> None:
+    until = time.monotonic() + HANG_S
     try:
-        while not (killed / "checkpoint.pt").exists() or len(steps(killed)) < 8:  # two more than are kept
+        while not (folder / "checkpoint.pt").exists() or len(steps(folder)) < 8:  # two more than are in the checkpoint
             assert run.poll() is None and time.monotonic() < until, "the run does not begin"
             time.sleep(0.001)
     finally:
-        run.kill()
-        run.communicate()
+        run.send_signal(number)
+        run.communicate(timeout=HANG_S)
+    assert 8 <= len(steps(folder)) < 30
+
+
+def test_pretraining_resumes_to_the_same_losses_after_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    stop_after_checkpoint(pretrain(killed, environment), killed, signal.SIGKILL)
     before = len(steps(killed))
-    assert 8 <= before < 30
     printed = finished(pretrain(killed, environment))
-    assert re.search(r"resuming after step (6|12|18|24)\b", printed) and "held-out loss" in printed
+    assert re.search(r"resuming after step (6|12|18|24), with 1 rank\b", printed) and "held-out loss" in printed
     finished(pretrain(whole, environment))
     expected = steps(whole)
     assert [line["step"] for line in expected] == list(range(1, 31))
-    assert all(line == expected[line["step"] - 1] for line in steps(killed)), "other samples or losses"
+    assert all(line == expected[line["step"] - 1] for line in steps(killed)), "other rows or losses"
     assert len(steps(killed)) > before
     losses = [line["loss"] for line in expected]
     assert sum(losses[-5:]) / 5 < losses[0] - 0.5
+
+
+def test_pretraining_with_two_ranks_resumes_with_one(tmp_path: Path, environment: dict[str, str]) -> None:
+    """The rows are the same, and the losses differ only by the order in which floats are summed."""
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    two_ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    stop_after_checkpoint(pretrain(killed, environment, *two_ranks), killed, signal.SIGTERM)  # torchrun ends its ranks
+    assert "with 1 rank\n" in finished(pretrain(killed, environment))
+    finished(pretrain(whole, environment))
+    expected = steps(whole)
+    for line in steps(killed):
+        assert line["rows"] == expected[line["step"] - 1]["rows"]
+        assert line["loss"] == pytest.approx(expected[line["step"] - 1]["loss"], abs=0.02)
 
 
 def test_the_torchrun_example_proves_its_claims(environment: dict[str, str]) -> None:
