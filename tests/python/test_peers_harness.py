@@ -250,7 +250,7 @@ def test_the_reason_is_the_tools_last_error(tmp_path):
         "print('Collecting'); print('ERROR: No matching distribution'); print('hint: look again'); raise SystemExit(1)"
     )
     with pytest.raises(
-        environments.NotInstalled, match=r"^ERROR: No matching distribution \(all of it is in .*/log\)$"
+        environments.NotInstalled, match=r"^ERROR: No matching distribution \(complete output: .*/log\)$"
     ):
         environments._run([sys.executable, "-c", said], tmp_path / "log")
 

@@ -63,7 +63,7 @@ def test_a_network_is_trained_both_ways(folder: Path, tmp_path: Path):
     for way, found in (("stock", accuracies[::2]), ("Feedline", accuracies[1::2])):
         assert means[way] == pytest.approx(sum(found) / 2, abs=0.0011)
     first, last = (b - a for a, b in zip(accuracies[::2], accuracies[1::2], strict=True))
-    (apart,) = (line for line in compared if line.startswith("accuracy  of Feedline less that of stock: "))
+    (apart,) = (line for line in compared if line.startswith("accuracy  of Feedline minus that of stock: "))
     low, high = (float(number) for number in apart.split("95 % of ")[1].split(" to "))
     assert (low + high) / 2 == pytest.approx((first + last) / 2, abs=0.0021)
     # Student's t for two degrees of freedom
