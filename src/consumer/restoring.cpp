@@ -44,8 +44,9 @@ Result<void> check_buckets(const LoaderState& state, const pipeline::PipelinePla
   };
   const auto now = plan.order.buckets ? plan.order.buckets->all() : std::vector<Bucket>();
   if (state.buckets == now) return {};
-  return config_error("load_state_dict: the state was saved " + described(state.buckets) + ", but the loader was
-                      created " + described(now) + " (rows over all ranks): use the same bounds and rows");
+  return config_error("load_state_dict: the state was saved " + described(state.buckets) +
+                      ", but the loader was created " + described(now) +
+                      " (rows over all ranks): use the same bounds and rows");
 }
 
 bool lies_between_batches(const LoaderState& state, const pipeline::PipelinePlan& plan) {

@@ -270,7 +270,7 @@ def test_another_folder_with_the_same_names_is_another_dataset(
     if where == "memory":
         assert_same(epochs(changed, 1), epochs(training(feedline.open(other)), 1))
     else:
-        with pytest.raises(feedline.ConfigError, match=r"would be of .*other"):
+        with pytest.raises(feedline.ConfigError, match=r"would be from .*other"):
             epochs(changed, 1)
     monkeypatch.chdir(folder.parent)  # the same folder, written otherwise
     again = training(feedline.open(f"./{folder.name}/").cache(where))

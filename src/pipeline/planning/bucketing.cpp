@@ -13,9 +13,8 @@ namespace {
 
 Result<void> check_context(const Recipe& recipe, const LoaderOptions& options) {
   if (!recipe.ragged)
-    return config_error(
-        "loader: buckets need samples of different lengths; all samples of \" + recipe.dataset +
-        "\" have the same length");
+    return config_error("loader: buckets need samples of different lengths; all samples of \"" + recipe.dataset +
+                        "\" have the same length");
   if (recipe.mixture) return config_error("loader: buckets do not support mixtures; mix the loaders' batches instead");
   if (options.shard_window > 0) return config_error("loader: buckets do not support shuffle=\"shards\"");
   if (recipe.format->size() > std::numeric_limits<std::uint32_t>::max())

@@ -275,7 +275,7 @@ def test_ranges_that_do_not_fit_are_named(bucket: Bucket, folder: Path, tmp_path
     assert "missing: 2:3, 4:6;" in failed and "--shard-range 2:3" in failed
     assert "overlap" in pack("1:3", status=2)
     assert "contains none of the 6 shards of 21 samples" in pack("6:9", status=2)
-    assert "started in ranges" in bucket.run("pack", folder, output, *ARGUMENTS, status=2).stderr
+    assert "started with --shard-range" in bucket.run("pack", folder, output, *ARGUMENTS, status=2).stderr
     pack("2:3")
     pack("4:6", "--seed", "3")
     failed = bucket.run("merge-index", output, status=2).stderr

@@ -73,7 +73,7 @@ def test_what_no_interval_allows_is_no_gain_and_its_bound_is_reported() -> None:
         "no change that was tried helps by more than 9%: keep the current settings"
     )
     exactly = searched(Comparison(0.5, 0.48, 0.52, 4, "slower"))
-    assert outcome.sentence(exactly) == "no change that was tried gains: the current settings are good"
+    assert outcome.sentence(exactly) == "no change that was tried helps: keep the current settings"
 
 
 def test_what_won_its_duel_and_not_the_last_comparison_is_undecided() -> None:
