@@ -12,7 +12,9 @@ from typing import Any
 
 from feedline.diagnose import causes
 from feedline.diagnose.diagnosis import Diagnosis
+from feedline.diagnose.rules import contradictions
 from feedline.diagnose.rules.cause import Gain
+from feedline.diagnose.rules.certainty import busy
 from feedline.diagnose.trial import Trial, prefetching
 from feedline.findings import Finding, gain_words
 from feedline.profiler.experiments import Experiments
@@ -73,7 +75,8 @@ def choose(
     """Returns the change to make first; `tried` is None if no experiments were run.
 
     Changes with a measured gain take precedence over all predictions. The measured change with the largest gain is
-    chosen. Without a measured gain, Feedline's DataLoader is proposed if it may help and was not tried.
+    chosen. Without a measured gain, Feedline's DataLoader is proposed if it may help and was not tried. If other
+    programs used the CPUs and a measurement contradicts the largest cause, only a new measurement is proposed.
     """
     loader = name_of(summary)
     shown = [one for one in _measured(summary, diagnosis, trial, tried, loader) if one.gain and _is_worth(one.gain)]
@@ -141,6 +144,9 @@ def _predicted(summary: Summary, diagnosis: Diagnosis, loader: str) -> Answer:
     if not named:
         return Answer(f"leave the loader unchanged, as {waits}", loader)
     first = max(named, key=lambda one: (_is_worth(one.gain), one.share))
+    if first.confidence <= contradictions.MOST and busy(summary.host):
+        others = summary.host.sharing * (summary.host.others_cpus or 0.0)
+        return Answer(f"measure again without the other programs, which used {others:.1f} CPUs", loader)
     settings = settings_of(summary, first)
     change = f"set {arguments(settings)}" if settings else _instruction(first)
     gain = first.gain if first.gain[1] > 0 else None

@@ -52,11 +52,13 @@ def of(
 
 
 def _of_workers(number: int, present: int, wait: float, cpus: int) -> Expected:
-    """Times are in cycles of the present settings. A single worker produces a batch in `least` to `most` cycles."""
+    """Times are in cycles of the present settings. A single worker produces a batch in `least` to `most` cycles: the
+    least is zero if the loop waits only for the hand-over of batches, which fewer workers may shorten.
+    """
     is_waiting = wait > _NOTHING_LEFT
     step = 1 - wait if is_waiting else 1.0
     most = (wait if present == 0 else float(present)) if is_waiting else float(present)
-    least = most if is_waiting else 0.0
+    least = most if is_waiting and number > present else 0.0
 
     def gain(production: float, concurrent: int) -> float:
         cycle = step + production if number == 0 else max(step, production / max(concurrent, 1))
@@ -64,7 +66,7 @@ def _of_workers(number: int, present: int, wait: float, cpus: int) -> Expected:
 
     waits = f"the loop waits {wait:.0%} of its time"
     if number == 0:
-        why = f"{waits}; without workers, it also waits while each batch is produced"
+        why = f"{waits}; without workers, it waits while each batch is produced, but not for the hand-over"
     elif number < present:
         why = f"{waits}; {number} of {present} workers suffice only if the others are idle"
     elif not is_waiting:

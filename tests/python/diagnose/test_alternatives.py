@@ -259,6 +259,13 @@ def test_a_gain_that_was_not_measured_is_not_repeated_for_the_same_number_of_wor
     assert text.count(f"predicted gain with num_workers={settings['num_workers']}: ") == 1
 
 
+@pytest.mark.parametrize(("others", "proposed"), [(0.1, answer.USE_DROP_IN), (3.0, "measure again without the other")])
+def test_other_programs_that_explain_the_waits_come_before_any_change(others, proposed):
+    made = {"stages": stages(transform=1.0), "wall_ms": 20.0, "cpu_ms": 19.0}
+    case = summary(HALF, made, {"others_cpus": others})
+    assert answer.choose(case, evaluate(case)).text.startswith(proposed)
+
+
 def test_without_experiments_the_first_line_proposes_feedlines_loader_and_the_predicted_workers():
     case = BY_CAUSE["too_few_workers"]
     diagnosis = evaluate(case)

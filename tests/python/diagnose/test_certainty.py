@@ -33,6 +33,7 @@ CASES = {
         "collate",
     ),
     "profiling was expensive": (but(SLOW, overhead_share=0.08), "cpu_decode"),
+    "the kernel's CPU time": (summary(HALF, {"stages": stages(python=1.0)}, {"in_kernel": 0.7}), "cpu_transform"),
 }
 
 

@@ -203,12 +203,6 @@ def test_samples_of_many_reads_are_no_small_files_if_no_opened_file_was_seen():
         assert names(evaluate(summary(HALF, READING, {**unseen, "reads_per_sample": reads}))) == [code]
 
 
-def test_own_code_that_runs_in_the_kernel_is_uncertain():
-    making = {"stages": stages(python=1.0)}
-    assert evaluate(summary(HALF, making, {"in_kernel": 0.3})).verdicts[0].confidence >= CERTAIN
-    assert evaluate(summary(HALF, making, {"in_kernel": 0.7})).verdicts[0].confidence < CERTAIN
-
-
 def test_a_disk_that_is_full_of_requests_gets_another_fix_than_one_that_is_full_of_bytes():
     full = {**FROM_DISK, "disk_ceiling_bytes_per_s": 110e6, "disk_read_bytes": 256e3}
     fixes = {ms: evaluate(summary(HALF, READING, {**full, "disk_small_read_ms": ms})).verdicts[0] for ms in (0.1, 2.4)}

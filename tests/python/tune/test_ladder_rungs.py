@@ -118,9 +118,9 @@ def test_a_batch_size_changes_only_within_a_range_that_was_given():
         (8, 2, 0.5, 1.0, 1.0),  # only the wait of one half can be saved
         (16, 2, 0.9, 3.0, 7.0),  # 16 workers on 8 CPUs: between those of 8 and of 16
         (1, 0, 0.5, 1.0, 1.0),  # producing overlaps the step
-        (0, 1, 0.5, -1 / 3, -1 / 3),
+        (0, 1, 0.5, -1 / 3, 1.0),  # the wait may be for producing batches, or for handing them over
         (4, 2, 0.0, 0.0, 0.0),
-        (1, 2, 0.5, -0.5, -0.5),
+        (1, 2, 0.5, -0.5, 1.0),
         (1, 2, 0.0, -0.5, 0.0),
     ],
 )

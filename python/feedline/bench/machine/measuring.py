@@ -48,7 +48,7 @@ class Probes:
 
     @property
     def notes(self) -> list[str]:
-        return [f"{name} was not measured: {why}" for name, why in self.missing.items()]
+        return [f"{name}: not measured, because {why}" for name, why in self.missing.items()]
 
 
 def measure(

@@ -29,7 +29,7 @@ def _kernel(claim: Claim) -> str | None:
     kernel = claim.summary.host.in_kernel or 0.0
     if kernel <= MOSTLY_KERNEL or claim.summary.native:
         return None
-    return f"{kernel:.0%} of the workers' CPU time was spent in the kernel, which copies what is read"
+    return f"{kernel:.0%} of the workers' CPU time was spent in the kernel, on system calls and page faults"
 
 
 CAUSE = Cause(
