@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import io
 import random
 import types
 from pathlib import Path
@@ -298,8 +299,22 @@ def test_a_class_that_does_more_stays_in_python(paths: list[str], kind: Any, why
             assert_same(ours, theirs)
 
 
-def test_the_replacement_has_the_names_of_a_class_with_a_computed_index(paths: list[str]) -> None:
-    assert "write feedline.files(self.paths, label=self.labels)," in DataLoader(OtherIndex(paths)).explain()
+class WithIndex(Photos):
+    def __getitem__(self, index):
+        image, label = super().__getitem__(index)
+        return image, label, index
+
+
+class ReadsBytes(Photos):
+    def __getitem__(self, index):
+        with open(self.paths[index], "rb") as file:
+            image = Image.open(io.BytesIO(file.read())).convert("RGB")
+        return self.transform(image), self.labels[index]
+
+
+@pytest.mark.parametrize("kind", [OtherIndex, WithIndex, ReadsBytes])
+def test_the_replacement_has_the_names_of_the_class(paths: list[str], kind: Any) -> None:
+    assert "write feedline.files(self.paths, label=self.labels)," in DataLoader(kind(paths)).explain()
 
 
 def test_the_reason_names_the_line(paths: list[str]) -> None:

@@ -27,19 +27,21 @@ def replacement(kind: type) -> str:
     """Returns the Feedline call that creates the same samples, and what the call cannot replace; empty if no path was
     found in the class.
     """
-    method = getattr(kind, "__getitem__", None)
-    if not isinstance(method, types.FunctionType):
-        return ""
-    try:
-        tree = tree_of(method)
-    except NoSource:
-        return ""
-    search = _Search(tree)
-    call = search.call()
-    if not call:
-        return ""
-    together = " whose operations transform a sample's images together," if search.images > 1 else ""
-    return f"{call},{together} with your own code in its .map()"
+    for base in kind.__mro__:
+        method = vars(base).get("__getitem__")
+        if not isinstance(method, types.FunctionType):
+            continue
+        try:
+            search = _Search(tree_of(method))
+        except NoSource:
+            return ""
+        call = search.call()
+        if call:
+            together = " whose operations transform a sample's images together," if search.images > 1 else ""
+            return f"{call},{together} with your own code in its .map()"
+        if "super" not in method.__code__.co_names:
+            return ""
+    return ""
 
 
 class _Search:
@@ -52,6 +54,8 @@ class _Search:
         for node in ast.walk(tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._note(node.targets[0], node.value)
+            elif isinstance(node, ast.withitem) and node.optional_vars is not None:
+                self._note(node.optional_vars, node.context_expr)
 
     def call(self) -> str:
         paths = [(node, found) for node in self._opened() for found in [self._column(node)] if found]
