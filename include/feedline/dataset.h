@@ -305,6 +305,9 @@ class Dataset {
   std::string explain() const;  // the operations that run, with their order and fusion
   // The cumulative number of samples up to the end of each shard, or empty if the format has no shards.
   std::vector<std::uint64_t> shard_ends() const;
+  // The same for the parts of shards that shuffle="shards" permutes: row groups of Parquet files, record batches of
+  // Arrow files, otherwise the shards.
+  std::vector<std::uint64_t> block_ends() const;
   std::uint64_t fingerprint() const;  // changes with the samples, their order, fields and weights
 
   // Returns sample `index` as a loader with this seed would return it in this epoch. Fails with kConfig if the index is

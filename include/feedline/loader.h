@@ -221,6 +221,13 @@ struct ControllerStats {
   std::vector<Change> changes;      // the latest 64 changes
 };
 
+// Blocks of compressed values that were decompressed, over all loaders of the dataset.
+struct BlockStats {
+  std::uint64_t blocks = 0;
+  std::uint64_t bytes = 0;            // after decompression
+  std::uint64_t delivered_bytes = 0;  // of values that were read
+};
+
 struct LoaderStats {
   int threads = 0;            // including idle threads
   std::uint64_t batches = 0;  // delivered, all epochs of this loader
@@ -238,6 +245,7 @@ struct LoaderStats {
   std::optional<MixStats> mix;                 // nullopt: neither mixup nor cutmix
   std::optional<HedgeStats> hedge;             // nullopt: hedged requests were not enabled
   std::optional<CheckpointStats> checkpoints;  // nullopt: the images have none
+  std::optional<BlockStats> blocks;            // nullopt: no block was decompressed
 };
 
 // Positions [begin, end) in an epoch's order, which all ranks share.
@@ -254,6 +262,7 @@ struct DatasetIdentity {
   std::uint64_t samples = 0;
   std::uint64_t shards = 0;
   std::vector<std::string> fields;
+  std::uint64_t blocks = 0;  // parts of shards that shuffle="shards" permutes; 0: it permutes shards, or is not used
 };
 
 // The weights of a mixture after set_mix_weights(), and the progress of the passes over its datasets.
@@ -359,6 +368,9 @@ class Loader {
   // For packed sequences: what packing does to an epoch, or to its first windows. kConfig: the loader does not pack
   // sequences.
   Result<PackCounts> pack_counts(std::uint64_t epoch, std::optional<std::uint64_t> windows = {}) const;
+  // A warning about an order that decompresses much more than is delivered, with the argument to pass instead; empty if
+  // there is none.
+  Result<std::string> warning() const;
   Result<std::string> explain() const;  // the plan, its numbers and where each operation runs, for users
 
   void close();  // ends the threads; next() and start_epoch() then fail with kCancelled

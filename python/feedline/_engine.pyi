@@ -96,6 +96,8 @@ class Dataset:
 
     def shard_ends(self) -> list[int]: ...
 
+    def block_ends(self) -> list[int]: ...
+
     @property
     def unopened(self, /) -> list[tuple[str, str, str, str]]: ...
 
@@ -351,6 +353,8 @@ class Loader:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restores a state that `state()` returned."""
+
+    def warning(self) -> str: ...
 
     def explain(self) -> str: ...
 

@@ -102,6 +102,7 @@ std::vector<UnopenedColumn> Dataset::unopened() const { return impl_->source.uno
 std::vector<FieldRemark> Dataset::remarks() const { return impl_->source.remarks(); }
 const std::vector<Operation>& Dataset::operations() const { return impl_->operations; }
 std::vector<std::uint64_t> Dataset::shard_ends() const { return impl_->source.shard_ends(); }
+std::vector<std::uint64_t> Dataset::block_ends() const { return impl_->source.block_ends(); }
 std::uint64_t Dataset::fingerprint() const { return impl_->source.fingerprint(); }
 std::string Dataset::key(std::uint64_t index) const { return impl_->source.key(index); }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "consumer/pack_feed.h"
+#include "pipeline/planning/block_reads.h"
 #include "pipeline/sample/source.h"
 #include "plan/buckets.h"
 
@@ -20,15 +21,15 @@ std::string rounded(std::uint64_t bytes) {
 std::string order_of(const pipeline::Source& source, const PipelinePlan& plan) {
   std::string text = std::to_string(source.size()) + " samples, ";
   if (source.is_mixture()) text += "mixed, " + std::to_string(source.positions()) + " per epoch, ";
-  const std::uint64_t shards = source.shard_ends().size();
+  const std::uint64_t blocks = source.block_ends().size();
   const auto sampling = plan.order.current ? plan.order.current->get().sampling : nullptr;
   if (sampling)
     text += sampling->explain();
   else if (!plan.order.shuffle)
     text += "sequential";
-  else if (plan.order.shard_window > 0 && shards > 1)
-    text += std::to_string(shards) + " shards permuted, " + std::to_string(std::min(plan.order.shard_window, shards)) +
-            " of them at a time";
+  else if (plan.order.shard_window > 0 && blocks > 1)
+    text += std::to_string(blocks) + " " + std::string(source.block_name()) + " permuted, " +
+            std::to_string(std::min(plan.order.shard_window, blocks)) + " of them at a time";
   else
     text += "keyed permutation";
   if (plan.order.repeat > 1)
@@ -171,12 +172,22 @@ std::string delivery_of(const PipelinePlan& plan, const LoaderOptions& asked) {
 
 }  // namespace
 
+std::string costly_reads(const pipeline::Recipe& recipe, const pipeline::Pipeline& pipeline, const PackFeed* packs) {
+  const PipelinePlan& plan = pipeline.plan();
+  if (packs) return pipeline::costly_block_reads(packs->source().sequences(), plan.order);
+  // the caller's order is unknown, and cached samples are read once
+  if (plan.is_given || pipeline::cache_stats(recipe)) return {};
+  return pipeline::costly_block_reads(pipeline::source_of(recipe), plan.order);
+}
+
 std::string explain(const pipeline::Recipe& recipe, const pipeline::Pipeline& pipeline, const plan::Plan& epoch,
                     const LoaderOptions& asked, const PackFeed* packs) {
   const PipelinePlan& plan = pipeline.plan();
   const pipeline::Source source = packs ? packs->source().sequences() : pipeline::source_of(recipe);
   std::string text = packs ? packs_of(*packs, plan, asked) : samples_of(source, plan, epoch);
   text += source_of(source, recipe, plan) + errors_of(plan);
+  if (const std::string costly = costly_reads(recipe, pipeline, packs); !costly.empty())
+    text += "blocks     " + costly + "\n";
   text += calls_of(pipeline.stats());
   text += "threads    " + threads_of(pipeline) + "\n";
   if (const std::string reads = pipeline.explain_reads(); !reads.empty()) text += "reads      " + reads + "\n";

@@ -11,6 +11,9 @@ namespace feedline::consumer {
 
 class PackFeed;
 
+// See Loader::warning().
+std::string costly_reads(const pipeline::Recipe& recipe, const pipeline::Pipeline& pipeline, const PackFeed* packs);
+
 // Describes a loader's plan, one line per subject, and the pipeline's state. epoch: the plan for a complete epoch.
 // asked: the options that the user passed, if the plan differs from them.
 // packs: the feed of packed sequences, or nullptr.

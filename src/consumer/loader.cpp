@@ -15,7 +15,8 @@ using base::guarded;
 
 Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
                    pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device)
-    : Impl(recipe_in, options_in, std::move(plan_in), std::move(device), consumer::identity_of(*recipe_in), nullptr) {}
+    : Impl(recipe_in, options_in, std::move(plan_in), std::move(device),
+           consumer::identity_of(*recipe_in, options_in.shard_window), nullptr) {}
 
 Loader::Impl::Impl(std::shared_ptr<const pipeline::Recipe> recipe_in, const LoaderOptions& options_in,
                    pipeline::PipelinePlan plan_in, std::shared_ptr<device::Device> device, DatasetIdentity identity_in,
@@ -204,6 +205,7 @@ Result<LoaderStats> Loader::stats() const {
     LoaderStats stats = impl_->pipeline.stats();
     stats.cache = pipeline::cache_stats(*impl_->recipe);
     stats.checkpoints = pipeline::checkpoint_stats(*impl_->recipe);
+    stats.blocks = pipeline::block_stats(*impl_->recipe);
     return stats;
   });
 }
@@ -222,6 +224,9 @@ Result<void> Loader::restore(const LoaderState& state) {
     FEEDLINE_CHECK_OK(impl_->pipeline.check_process());
     return impl_->restore(state);
   });
+}
+Result<std::string> Loader::warning() const {
+  return impl_->asked([&] { return consumer::costly_reads(*impl_->recipe, impl_->pipeline, impl_->packs.get()); });
 }
 Result<std::string> Loader::explain() const {
   return impl_->asked([&] {

@@ -29,7 +29,7 @@ PackFeed::PackFeed(pipeline::PackSource source, const LoaderOptions& options, st
   order_config_.selection = {source_.sequences().mixture(), nullptr};
   if (options.shard_window > 0) {
     order_config_.shard_window = options.shard_window;
-    order_config_.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(source_.sequences().shard_ends());
+    order_config_.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(source_.sequences().block_ends());
   }
 }
 

@@ -43,13 +43,15 @@ Result<void> check(const LoaderOptions& options, std::uint64_t length) {
 }
 
 // The identity of the documents and of the options that determine packs.
-DatasetIdentity identity_of(const pipeline::PackSource& source, const pipeline::Recipe& recipe) {
+DatasetIdentity identity_of(const pipeline::PackSource& source, const pipeline::Recipe& recipe,
+                            std::uint64_t shard_window) {
   const pipeline::Source sequences = source.sequences();
   DatasetIdentity identity{.fingerprint = source.fingerprint(),
                            .format = std::string(sequences.format_name()) + ", packed (" + source.describe() + ")",
                            .samples = sequences.size(),
                            .shards = sequences.shard_ends().size(),
-                           .fields = {}};
+                           .fields = {},
+                           .blocks = consumer::blocks_of(sequences, shard_window)};
   for (const FieldSpec& field : recipe.schema) identity.fields.push_back(field.name);
   return identity;
 }
@@ -77,7 +79,7 @@ Result<Loader> PackedDataset::loader(const LoaderOptions& options) const {
     FEEDLINE_TRY(auto plan, pipeline::plan_given(*recipe, options));
     plan.order.shuffle = options.shuffle;  // of the documents: only for states
     plan.order.shard_window = options.shard_window;
-    auto identity = identity_of(source, *recipe);
+    auto identity = identity_of(source, *recipe, options.shard_window);
     auto feed = std::make_unique<consumer::PackFeed>(source, options, plan.ranks.batch_rows);
     return Loader(std::make_unique<Loader::Impl>(std::move(recipe), options, std::move(plan), std::move(device),
                                                  std::move(identity), std::move(feed)));

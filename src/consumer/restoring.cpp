@@ -35,6 +35,12 @@ std::string difference(const DatasetIdentity& then, const DatasetIdentity& now) 
                       : text;
 }
 
+// Describes what shuffle="shards" permutes.
+std::string permuted(const DatasetIdentity& identity) {
+  return identity.blocks > 0 ? std::to_string(identity.blocks) + " row groups or record batches"
+                             : std::to_string(identity.shards) + " files";
+}
+
 Result<void> check_buckets(const LoaderState& state, const pipeline::PipelinePlan& plan) {
   const auto described = [](const std::vector<Bucket>& buckets) {
     std::string text;
@@ -73,13 +79,19 @@ Result<void> check_place(const LoaderState& state, const pipeline::PipelinePlan&
 
 }  // namespace
 
-DatasetIdentity identity_of(const pipeline::Recipe& recipe) {
+std::uint64_t blocks_of(const pipeline::Source& source, std::uint64_t shard_window) {
+  const auto ends = source.block_ends();
+  return shard_window == 0 || ends == source.shard_ends() ? 0 : ends.size();
+}
+
+DatasetIdentity identity_of(const pipeline::Recipe& recipe, std::uint64_t shard_window) {
   const pipeline::Source source = pipeline::source_of(recipe);
   DatasetIdentity identity{.fingerprint = source.fingerprint(),
                            .format = std::string(source.format_name()),
                            .samples = source.size(),
                            .shards = source.shard_ends().size(),
-                           .fields = {}};
+                           .fields = {},
+                           .blocks = blocks_of(source, shard_window)};
   for (const FieldSpec& field : recipe.schema) identity.fields.push_back(field.name);
   return identity;
 }
@@ -94,6 +106,11 @@ Result<void> check_identity(const LoaderState& state, const DatasetIdentity& now
     return config_error("load_state_dict: the state was saved with seed=" + std::to_string(state.seed) +
                         ", shuffle=" + (state.shuffle ? "True" : "False") + ", a window of " +
                         std::to_string(state.shard_window) + " shards; create the loader with the same values");
+  if (state.dataset.blocks != now.blocks)
+    return config_error("load_state_dict: the state was taken when shuffle=\"shards\" permuted " +
+                        permuted(state.dataset) + "; now it permutes " + permuted(now) +
+                        ", so positions refer to other samples; start the epoch again with set_epoch(" +
+                        std::to_string(state.epoch) + "), or resume with the version of Feedline that saved the state");
   if (state.fidelity != fidelity)
     return config_error("load_state_dict: the state was saved with decode(" + argument_of(state.fidelity) +
                         "), but the dataset now has decode(" + argument_of(fidelity) +

@@ -3,12 +3,16 @@
 
 // Checks that a state fits a loader, so that resuming produces the batches of an uninterrupted run.
 
+#include <cstdint>
+
 #include "feedline/loader.h"
 #include "pipeline/planning/pipeline_plan.h"
 
 namespace feedline::consumer {
 
-DatasetIdentity identity_of(const pipeline::Recipe& recipe);
+DatasetIdentity identity_of(const pipeline::Recipe& recipe, std::uint64_t shard_window);
+// See DatasetIdentity::blocks.
+std::uint64_t blocks_of(const pipeline::Source& source, std::uint64_t shard_window);
 
 // kConfig: the state was saved with another dataset, or with options that change the meaning of positions.
 Result<void> check_identity(const LoaderState& state, const DatasetIdentity& now, Fidelity fidelity,

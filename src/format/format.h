@@ -63,6 +63,28 @@ struct OpenOptions {
   bool documents = false;  // see feedline::OpenOptions
 };
 
+// The parts of a dataset that shuffle="shards" permutes.
+struct ShuffleBlocks {
+  std::string_view name = "shards";  // for explain(): "row groups"
+  std::vector<std::uint64_t> ends;   // cumulative number of samples up to the end of each part
+};
+
+// The cost of values in blocks that are decompressed as a whole whenever one of their values is read. Zeros if there
+// are no such blocks.
+struct BlockCosts {
+  std::uint64_t bytes = 0;     // of all blocks, decompressed
+  double value_bytes = 0;      // of a sample's values in these blocks
+  double bytes_of_sample = 0;  // of the blocks that hold these values, decompressed
+  std::uint64_t memory = 0;    // room for decompressed blocks
+  std::uint64_t disk = 0;      // the same in the cache folder
+};
+
+// The blocks that were decompressed so far.
+struct BlockCounts {
+  std::uint64_t blocks = 0, bytes = 0;  // bytes: decompressed
+  std::uint64_t delivered = 0;          // bytes of values that were read
+};
+
 // The common interface of all formats. Immutable once opened, so that all methods are thread-safe. Errors have a
 // location (shard, key, record, offset, stage).
 class Format {
@@ -84,6 +106,10 @@ class Format {
   // The number of samples up to the end of each shard. Empty if the format has no shards, or if reading within a shard
   // is not faster than random access.
   virtual std::vector<std::uint64_t> shard_ends() const { return {}; }
+  // The shards, or their parts if a part is the smallest unit that is read fast. Each shard consists of whole parts.
+  virtual ShuffleBlocks shuffle_blocks() const { return {.ends = shard_ends()}; }
+  virtual BlockCosts block_costs() const { return {}; }
+  virtual BlockCounts block_counts() const { return {}; }
   // The shard, key and byte offset of a sample, for messages and logs. where_field() locates one field, which may be
   // stored separately.
   virtual Where where(std::uint64_t index) const = 0;

@@ -69,7 +69,7 @@ struct OrderConfig {
   std::uint64_t seed = 0;
   // If not 0: the order of shards is permuted, and samples are permuted within groups of this many shards.
   std::uint64_t shard_window = 0;
-  std::shared_ptr<const std::vector<std::uint64_t>> shard_ends;  // nullptr: one shard
+  std::shared_ptr<const std::vector<std::uint64_t>> shard_ends;  // or of blocks; nullptr: one shard
   Selection selection;                                           // empty: every sample once
   std::shared_ptr<CurrentSelection> current;                     // instead of `selection`; nullptr: it never changes
   std::shared_ptr<const Buckets> buckets;                        // nullptr: samples are not grouped by length

@@ -27,14 +27,22 @@ ShardOrder::ShardOrder(std::shared_ptr<const std::vector<std::uint64_t>> shard_e
 }
 
 std::vector<ShardUse> ShardOrder::shard_uses(std::span<const std::uint64_t> shard_ends) const {
-  FEEDLINE_CHECK(std::ranges::equal(shard_ends, *shard_ends_));
-  std::vector<ShardUse> uses(shards_.size());
+  std::vector<ShardUse> of_blocks(shards_.size());
   for (std::uint64_t i = 0; i < shards_.size(); ++i) {
     const std::uint64_t group = i / window_;
-    uses[shards_[i]] = {group == 0 ? 0 : group_ends_[group - 1], group_ends_[group]};
+    of_blocks[shards_[i]] = {group == 0 ? 0 : group_ends_[group - 1], group_ends_[group]};
   }
-  for (std::uint64_t shard = 0; shard < uses.size(); ++shard)
-    if (shard_ends[shard] == begin_of(shard)) uses[shard] = {};
+  std::vector<ShardUse> uses;
+  std::size_t block = 0;
+  for (const std::uint64_t end : shard_ends) {
+    ShardUse& use = uses.emplace_back();
+    for (; block < shards_.size() && (*shard_ends_)[block] <= end; ++block) {
+      const ShardUse& part = of_blocks[block];
+      if ((*shard_ends_)[block] == begin_of(block)) continue;
+      use = use == ShardUse{} ? part : ShardUse{std::min(use.first, part.first), std::max(use.end, part.end)};
+    }
+    FEEDLINE_CHECK(begin_of(block) == end);
+  }
   return uses;
 }
 

@@ -17,7 +17,8 @@ namespace feedline::plan {
 //   shards      | 4 1 7 | 0 6 2 | 5 3 |       window 3
 //   samples     |permuted|permuted|permuted|
 //
-// This is less random than a full shuffle: a sample's neighbours come from `window` shards instead of all shards.
+// This is less random than a full shuffle: a sample's neighbours come from `window` shards instead of all shards. The
+// shards may also be blocks of stored shards, such as the row groups of Parquet files.
 class ShardOrder final : public Order {
  public:
   // shard_ends: the cumulative number of samples up to the end of each shard. Requires: shard_ends ascend, the last one
@@ -26,6 +27,7 @@ class ShardOrder final : public Order {
 
   std::uint64_t size() const override { return shard_ends_->back(); }
   OrderedSample at(std::uint64_t position) const override;
+  // Requires: each of these shards consists of whole shards of the order.
   std::vector<ShardUse> shard_uses(std::span<const std::uint64_t> shard_ends) const override;
 
  private:

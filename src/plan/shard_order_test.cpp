@@ -146,6 +146,32 @@ TEST(ShardUses, HoldEverySampleOfTheShard) {
   }
 }
 
+// The order permutes blocks, of which each stored shard has several.
+TEST(ShardUses, OfShardsWithSeveralBlocksHoldAllTheirBlocks) {
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<std::uint64_t> blocks, shards;  // sizes
+    for (std::uint64_t left = 2 + random() % 6; left > 0; --left) {
+      std::uint64_t& shard = shards.emplace_back();
+      for (std::uint64_t count = random() % 5; count > 0; --count)
+        shard += blocks.emplace_back(random() % 3 == 0 ? 0 : random() % 20);
+    }
+    blocks.push_back(1);
+    shards.push_back(1);
+    const ShardOrder order(ends_of(blocks), 1 + random() % 4, random());
+    const auto ends = ends_of(shards);
+    const auto uses = order.shard_uses(*ends), found = looked_up(order, *ends),
+               of_blocks = order.shard_uses(*ends_of(blocks));
+    for (std::size_t shard = 0; shard < uses.size(); ++shard) {
+      EXPECT_LE(uses[shard].first, found[shard].first);
+      EXPECT_GE(uses[shard].end, found[shard].end);
+      const auto is_end = [&](const ShardUse& use) { return use.end == uses[shard].end; };
+      EXPECT_EQ(uses[shard].first == uses[shard].end, shards[shard] == 0) << "unused if and only if it is empty";
+      EXPECT_TRUE(shards[shard] == 0 || std::ranges::any_of(of_blocks, is_end)) << "no more than the last window";
+    }
+  }
+}
+
 TEST(ShardOrder, KeepsItsValuesOnEveryMachine) {
   const ShardOrder order(ends_of({5, 9, 3, 8, 1}), 2, 42);
   const auto samples = samples_of(order);

@@ -178,7 +178,7 @@ def test_states_of_something_else_are_refused(train: feedline.Dataset, folder: P
 @pytest.mark.parametrize(
     "damage",
     [
-        lambda s: {**s, "version": 3},
+        lambda s: {**s, "version": 4},
         lambda s: {**s, "version": 1},
         lambda s: {**s, "version": True},
         lambda s: {k: v for k, v in s.items() if k != "epoch"},

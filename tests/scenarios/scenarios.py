@@ -89,6 +89,7 @@ SCENARIOS = (
     Scenario("own_decode", ("cpu_decode",), ("cpu_transform",), mended=("cpu_decode",)),
     Scenario("own_too_few_threads", ("too_few_workers",), mended=("too_few_workers",)),
     Scenario("own_slow_storage", ("storage_latency",), mended=("storage_latency",)),
+    Scenario("own_compressed_blocks", ("compressed_blocks",), mended=("compressed_blocks",)),
     Scenario("own_compute_bound", ("compute_bound",)),
     Scenario("lowered_decode", ("cpu_decode",), ("cpu_transform",)),
     Scenario(

@@ -246,6 +246,7 @@ void bind_dataset(nb::module_& module) {
       .def_prop_ro("format", &Dataset::format)
       .def_prop_ro("classes", [](const Dataset& self) { return self.classes(); })
       .def("shard_ends", &Dataset::shard_ends)
+      .def("block_ends", &Dataset::block_ends)
       .def_prop_ro(
           "unopened",
           [](const Dataset& self) {

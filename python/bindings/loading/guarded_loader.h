@@ -61,6 +61,7 @@ class GuardedLoader {
   Result<std::vector<BadSample>> take_errors();  // errors since the last call
   // Whether take_errors() has anything to return, as of the last next().
   bool has_errors() const { return has_errors_; }
+  Result<std::string> warning() const { return loader_.warning(); }
   Result<std::string> explain();
   // Lock-free: called after every batch.
   std::uint64_t changes() const { return loader_.changes(); }

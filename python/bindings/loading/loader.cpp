@@ -144,6 +144,7 @@ void bind_loader(nb::module_& module) {
           "restore", [](GuardedLoader& self, const nb::dict& state) { unwrap(self.restore(state_of(state))); },
           "state"_a, nb::sig("def restore(self, state: dict[str, typing.Any]) -> None"),
           "Restores a state that `state()` returned.")
+      .def("warning", [](GuardedLoader& self) { return unwrap(without_gil([&] { return self.warning(); })); })
       .def("explain", [](GuardedLoader& self) { return unwrap(self.explain()); })
       .def_prop_ro("changes", &GuardedLoader::changes)
       .def("close", &GuardedLoader::close);

@@ -97,15 +97,20 @@ inline constexpr auto kMembers<CheckpointStats> =
                Member{"failure", &CheckpointStats::failure});
 
 template <>
-inline constexpr auto kMembers<LoaderStats> =
-    std::tuple(Member{"threads", &LoaderStats::threads}, Member{"batches", &LoaderStats::batches},
-               Member{"samples", &LoaderStats::samples}, Member{"bad_samples", &LoaderStats::bad_samples},
-               Member{"wall_s", &LoaderStats::wall_s}, Member{"ready_batches", &LoaderStats::ready_batches},
-               Member{"held_bytes", &LoaderStats::held_bytes}, Member{"held_bytes_peak", &LoaderStats::held_bytes_peak},
-               Member{"budget_bytes", &LoaderStats::budget_bytes}, Member{"cache", &LoaderStats::cache},
-               Member{"controller", &LoaderStats::controller}, Member{"map", &LoaderStats::map},
-               Member{"mix", &LoaderStats::mix}, Member{"hedge", &LoaderStats::hedge},
-               Member{"checkpoints", &LoaderStats::checkpoints}, Member{"stages", &LoaderStats::stages, &by_name});
+inline constexpr auto kMembers<BlockStats> = std::tuple(Member{"blocks", &BlockStats::blocks},
+                                                        Member{"bytes", &BlockStats::bytes},
+                                                        Member{"delivered_bytes", &BlockStats::delivered_bytes});
+
+template <>
+inline constexpr auto kMembers<LoaderStats> = std::tuple(
+    Member{"threads", &LoaderStats::threads}, Member{"batches", &LoaderStats::batches},
+    Member{"samples", &LoaderStats::samples}, Member{"bad_samples", &LoaderStats::bad_samples},
+    Member{"wall_s", &LoaderStats::wall_s}, Member{"ready_batches", &LoaderStats::ready_batches},
+    Member{"held_bytes", &LoaderStats::held_bytes}, Member{"held_bytes_peak", &LoaderStats::held_bytes_peak},
+    Member{"budget_bytes", &LoaderStats::budget_bytes}, Member{"cache", &LoaderStats::cache},
+    Member{"controller", &LoaderStats::controller}, Member{"map", &LoaderStats::map}, Member{"mix", &LoaderStats::mix},
+    Member{"hedge", &LoaderStats::hedge}, Member{"checkpoints", &LoaderStats::checkpoints},
+    Member{"blocks", &LoaderStats::blocks}, Member{"stages", &LoaderStats::stages, &by_name});
 
 template <>
 inline constexpr auto kMembers<BadSample> = std::tuple(Member{"exception", &BadSample::error, &to_exception},
@@ -120,7 +125,8 @@ inline constexpr auto kMembers<DatasetIdentity> = std::tuple(Member{"fingerprint
                                                              Member{"format", &DatasetIdentity::format},
                                                              Member{"samples", &DatasetIdentity::samples},
                                                              Member{"shards", &DatasetIdentity::shards},
-                                                             Member{"fields", &DatasetIdentity::fields});
+                                                             Member{"fields", &DatasetIdentity::fields},
+                                                             Member{"blocks", &DatasetIdentity::blocks});
 
 template <>
 inline constexpr auto kMembers<MixState> = std::tuple(Member{"weights", &MixState::weights},

@@ -43,7 +43,7 @@ def measure(
     shard_ends: list[int]
     if source is not None:
         dataset = sources.open(source)
-        size, shard_ends = len(dataset), dataset._engine.shard_ends()
+        size, shard_ends = len(dataset), dataset._engine.block_ends()
     else:
         assert samples is not None
         size, shard_ends = samples, [*range(MADE_UP_SHARD, samples, MADE_UP_SHARD), samples]

@@ -666,9 +666,11 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         Args:
             batch_size: samples per batch, on each rank; None is only valid with ``max_tokens``.
             shuffle: reshuffles globally every epoch, seeded by ``seed``. ``"shards"`` is for storage with slow random
-                access: it permutes the shards of a tar source or the files of a token source, and shuffles samples
-                within windows of ``shuffle_window`` shards or files.
-            shuffle_window: number of shards that ``shuffle="shards"`` reads from at a time.
+                access: it permutes the shards of a tar source, the files of a token source, the row groups of Parquet
+                files or the record batches of Arrow files, and shuffles samples within windows of ``shuffle_window`` of
+                them. Warns if the order would decompress more than 4 bytes per byte delivered.
+            shuffle_window: number of shards, row groups or record batches that ``shuffle="shards"`` reads from at a
+                time.
             seed: seed of the order and of every random operation. The same seed produces the same batches for any
                 ``num_workers``.
             drop_last: drops an incomplete last batch. Warns if no batch remains.

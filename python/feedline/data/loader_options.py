@@ -151,8 +151,10 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
             loader.set_weights(weights)
         return loader
 
+    engine = make_engine(place)
+    warn_of_blocks(engine)
     return Loader(
-        make_engine(place),
+        engine,
         output,
         place=place,
         share=share,
@@ -186,6 +188,12 @@ def _report_no_batch(given: Mapping[str, Any], samples: int, world_size: int) ->
     if given["epochs"] == math.inf:
         raise ConfigError(f"{text}; with epochs=math.inf next() would never return")
     warnings.warn(text, stacklevel=5)  # the caller of Dataset.loader, or on other ranks of the first use
+
+
+def warn_of_blocks(engine: _engine.Loader) -> None:
+    """Warns if the loader would decompress much more than it delivers."""
+    if text := engine.warning():
+        warnings.warn(f"loader: {text}", stacklevel=4)  # the caller of Dataset.loader
 
 
 def epoch_count(epochs: Any) -> float | None:

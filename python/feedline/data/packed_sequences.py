@@ -13,7 +13,7 @@ from ..loader.loader import Output
 from ..loader.packed_loader import PackedLoader
 from ..machine import ranks
 from . import arguments, literals
-from .loader_options import engine_options, epoch_count
+from .loader_options import engine_options, epoch_count, warn_of_blocks
 
 _WHERE = "pack_sequences"
 _BIG = 2**63 - 1
@@ -159,8 +159,10 @@ def make_packed_loader(packed: _engine.PackedDataset, given: dict[str, Any]) -> 
     def make_engine(place: ranks.ProcessRank) -> _engine.Loader:
         return _engine.make_packed_loader(packed, options | {"rank": place.rank, "world_size": place.world_size})
 
+    engine = make_engine(place)
+    warn_of_blocks(engine)
     return PackedLoader(
-        make_engine(place),
+        engine,
         output,
         place=place,
         share=share,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts a loader's state between its saved JSON form and the engine's.
 
-Version 2 contains the position in the epoch's order, which is the same on every rank. Version 1 contained the number of
-batches on one rank; such states can still be loaded.
+Version 2 contains the position in the epoch's order, which is the same on every rank. Version 3 is version 2 with an
+order of row groups or record batches, which earlier versions of Feedline do not have. Version 1 contained the number of
+batches on one rank. States of all versions can be loaded.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from ..errors import ConfigError
 
-VERSION = 2
+VERSION = 3  # the latest
 _WHERE = "load_state_dict"
 _EXACT = "exact"  # the only pixel version before states recorded it
 
@@ -24,8 +25,10 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
     sampling = {"sampling": f"{state['sampling']:016x}"} if state["sampling"] else {}
     mix = {"mix": dict(state["mix"])} if state["mix"] is not None else {}
     packing = {"packing": dict(state["packing"])} if state["packing"] is not None else {}
+    if not dataset["blocks"]:
+        del dataset["blocks"]
     return {
-        "version": VERSION,
+        "version": 3 if "blocks" in dataset else 2,
         "fingerprint": f"{dataset.pop('fingerprint'):016x}",
         "dataset": dataset,
         "plan": {
@@ -57,7 +60,7 @@ def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
         ConfigError: `state` is not a loader's state, or is damaged.
     """
     version = state.get("version") if isinstance(state, Mapping) else None
-    readers = {1: _from_version_1, 2: _from_version_2}
+    readers = {1: _from_version_1, 2: _from_version_2, 3: _from_version_2}
     if isinstance(version, bool) or not isinstance(version, int) or version not in readers:
         raise ConfigError(f"{_WHERE}: this is not a loader's state of version 1 to {VERSION}: {state!r:.200}")
     try:
@@ -75,6 +78,7 @@ def _from_version_2(state: Mapping[str, Any], _now: Mapping[str, Any]) -> dict[s
             "samples": _count(dataset["samples"]),
             "shards": _count(dataset["shards"]),
             "fields": [_text(field) for field in dataset["fields"]],
+            "blocks": _count(dataset.get("blocks", 0)),
         },
         "seed": _count(state["seed"]),
         "shuffle": _flag(plan["shuffle"]),
@@ -112,6 +116,7 @@ def _from_version_1(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[st
             "samples": 0,
             "shards": 0,
             "fields": [],
+            "blocks": 0,
         },
         "seed": _count(state["seed"]),
         "shuffle": _flag(state["shuffle"]),

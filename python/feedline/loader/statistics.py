@@ -31,6 +31,9 @@ Entries that are None if they do not apply:
   and the ``path`` of their file; the numbers of this process's decodes that ``used`` them, ``made`` new ones, or
   started from the beginning because the image had ``changed`` or its checkpoints were ``damaged``; the number of
   ``dropped`` ones; and ``failure``, the reason why they could not be stored, or ``""``.
+- ``blocks``: for compressed pages of Parquet files and record batches of Arrow files, over all loaders of the dataset:
+  the number of ``blocks`` that were decompressed, their ``bytes`` after decompression, and ``delivered_bytes``, the
+  size of the values that were read.
 
 ``stages`` maps the name of each stage (``storage``, ``decode``, ``transform``, ``batch``, ``consumer``) to a dict:
 

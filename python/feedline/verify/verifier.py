@@ -162,7 +162,7 @@ class _Verifier:
         same = duplicates_in(results, place_of)
         exact = None
         if whole is not None:
-            exact = is_exact(len(whole), whole.shard_ends(), self._world_size)
+            exact = is_exact(len(whole), whole.block_ends(), self._world_size)
         if exact is False:
             text = f"{self._world_size} ranks do not receive each of {len(whole or ()):,} samples once"
             findings.append(found("order_incomplete", "error", text))

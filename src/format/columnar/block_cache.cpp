@@ -42,7 +42,6 @@ Result<std::shared_ptr<const void>> BlockCache::get(const Key& key, const Make& 
     return std::unexpected(std::move(made).error());
   }
   made_.fetch_add(1, std::memory_order_relaxed);
-  packed_bytes_.fetch_add(made->packed_bytes, std::memory_order_relaxed);
   plain_bytes_.fetch_add(made->plain_bytes, std::memory_order_relaxed);
   slot->block = std::move(*made);
   keep(key, slot);
@@ -131,12 +130,11 @@ bool BlockCache::has(const Key& key) const {
   return found != entries_.end() && (found->second.bytes > 0 || found->second.is_stored);
 }
 
-BlockCache::Sizes BlockCache::sizes() const {
-  Sizes sizes{.packed = packed_bytes_.load(std::memory_order_relaxed),
-              .plain = plain_bytes_.load(std::memory_order_relaxed)};
+BlockCache::Room BlockCache::room() const {
+  Room room{.disk = store_->room()};
   const std::lock_guard lock(mutex_);
-  sizes.room = most_ - claimed_;
-  return sizes;
+  room.memory = most_ - claimed_;
+  return room;
 }
 
 std::uint64_t BlockCache::bytes() const {

@@ -38,10 +38,10 @@ class BlockCache {
   };
   struct Block {
     std::shared_ptr<const void> content;
-    std::uint64_t bytes = 0;                          // in memory, outside of the block store
-    std::uint64_t values = 1;                         // the number of requests that a reader in order makes
-    bool is_stored = false;                           // whether the other bytes are in the block store
-    std::uint64_t packed_bytes = 0, plain_bytes = 0;  // before and after decompression
+    std::uint64_t bytes = 0;        // in memory, outside of the block store
+    std::uint64_t values = 1;       // the number of requests that a reader in order makes
+    bool is_stored = false;         // whether the other bytes are in the block store
+    std::uint64_t plain_bytes = 0;  // after decompression
   };
   // Makes a block. If `store` is not nullptr, the function should move the block's bytes to the store.
   using Make = std::function<Result<Block>(BlockStore* store)>;
@@ -66,13 +66,15 @@ class BlockCache {
   bool has(const Key& key) const;
   // "512 blocks decompressed, 90 % of 5,000 were cached, in at most 256 MiB; 900 MiB of blocks are in a file"
   std::string summary() const;
-  // The sizes of all blocks that were decompressed so far, and the room for blocks in memory.
-  struct Sizes {
-    std::uint64_t packed = 0, plain = 0, room = 0;
+  // The room for blocks: in memory, and on the disk of the block store.
+  struct Room {
+    std::uint64_t memory = 0, disk = 0;
   };
-  Sizes sizes() const;
+  Room room() const;
   std::uint64_t bytes() const;
+  // The number of blocks that were decompressed so far, and their size.
   std::uint64_t made() const { return made_.load(std::memory_order_relaxed); }
+  std::uint64_t plain_bytes() const { return plain_bytes_.load(std::memory_order_relaxed); }
 
  private:
   struct Slot {
@@ -102,7 +104,7 @@ class BlockCache {
   std::set<Key> read_at_random_;                // evicted before most of their values were read
   std::uint64_t bytes_ = 0, stored_bytes_ = 0;  // stored_bytes_: of stored blocks, included in bytes_
   std::uint64_t claimed_ = 0;  // reserved bytes; also guarded by mutex_; at most three quarters of most_
-  std::atomic<std::uint64_t> made_{0}, asked_{0}, packed_bytes_{0}, plain_bytes_{0};
+  std::atomic<std::uint64_t> made_{0}, asked_{0}, plain_bytes_{0};
 };
 
 }  // namespace feedline::format

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 #include <utility>
 
 #include "cache/own_files.h"
@@ -111,6 +113,24 @@ std::optional<std::span<const std::byte>> BlockStore::add(std::span<const std::s
 std::uint64_t BlockStore::bytes() const {
   const std::lock_guard lock(mutex_);
   return bytes_;
+}
+
+std::uint64_t BlockStore::room() const {
+  const std::lock_guard lock(mutex_);
+  if (!problem_.empty()) return bytes_;
+  auto folder = cache::cache_folder();
+  if (!folder) return 0;
+  std::filesystem::path existing = *std::move(folder);
+  std::error_code ignored;
+  while (!std::filesystem::exists(existing, ignored) && existing != existing.parent_path())
+    existing = existing.parent_path();
+  struct ::statvfs disk;
+  if (!std::filesystem::is_directory(existing, ignored) || ::access(existing.c_str(), W_OK) != 0 ||
+      ::statvfs(existing.c_str(), &disk) != 0)
+    return 0;
+  const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
+  const auto share = bytes_ + static_cast<std::uint64_t>(kShare * free);
+  return most_ ? std::min(*most_, share) : share;
 }
 
 std::string BlockStore::problem() const {

@@ -37,6 +37,8 @@ class BlockStore : public std::enable_shared_from_this<BlockStore> {
   std::optional<std::span<const std::byte>> add(std::span<const std::span<const std::byte>> parts);
 
   std::uint64_t bytes() const;  // of all blocks
+  // Returns the number of bytes that the file may have, or 0 if the cache folder cannot be used. Writes nothing.
+  std::uint64_t room() const;
   // Returns the reason why a block was not stored, or an empty string if all blocks were stored.
   std::string problem() const;
 

@@ -71,6 +71,20 @@ TEST_F(BlockStoreTest, ALimitIsHeldAndReported) {
   EXPECT_EQ(store.bytes(), 9'000u);
 }
 
+TEST_F(BlockStoreTest, TheRoomIsKnownWithoutWriting) {
+  EXPECT_GT(BlockStore().room(), 0u);
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("cache")));
+  BlockStore limited(20'000);
+  EXPECT_EQ(limited.room(), 20'000u);
+  add(limited, std::string(9'000, 'x'));
+  EXPECT_EQ(limited.room(), 20'000u);
+  add(limited, std::string(30'000, 'x'));
+  EXPECT_EQ(limited.room(), 9'000u) << "nothing is stored after a failure";
+  folder_.write("file", "");
+  ::setenv("XDG_CACHE_HOME", folder_.path("file").c_str(), 1);
+  EXPECT_EQ(BlockStore().room(), 0u);
+}
+
 TEST_F(BlockStoreTest, AnUnusableCacheFolderIsReported) {
   folder_.write("file", "");
   ::setenv("XDG_CACHE_HOME", folder_.path("file").c_str(), 1);

@@ -76,10 +76,11 @@ class ColumnTable : public ShardReader {
   virtual void stop_keeping_numbers() const {}
   // Removes the table's blocks from the cache.
   virtual void drop_blocks() const {}
-  // Returns the number and the stored size of a column's blocks that are decompressed as a whole whenever one of their
-  // values is read. Returns zeros if choose() has failed.
+  // Returns the decompressed sizes of a column's blocks that are decompressed as a whole whenever one of their values
+  // is read. Returns zeros if choose() has failed.
   struct Blocks {
-    std::uint64_t count = 0, bytes = 0;
+    std::uint64_t bytes = 0;  // of all blocks
+    double bytes_of_row = 0;  // of the blocks that hold the value of a row, on average
   };
   virtual Blocks blocks(std::size_t /*slot*/) const { return {}; }
   // Adds the parts of the file that contain the blocks of a value, and returns whether these blocks are cached.

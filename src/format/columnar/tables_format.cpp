@@ -222,6 +222,11 @@ Result<void> TablesFormat::take_samples() {
   for (std::size_t i = 0; i < tables_.size(); ++i) {
     const std::uint64_t rows = tables_[i]->rows(), taken = skips ? whole_[i].size() : rows;
     left_out_ += rows - taken;
+    // a file with one part is a shard like those of other formats, even if it has no rows
+    auto parts = tables_[i]->parts();
+    if (parts.size() < 2 || kind_.parts.empty()) parts.assign(1, rows);
+    for (const std::uint64_t part : parts)
+      part_ends_.push_back(end + (skips ? std::ranges::lower_bound(whole_[i], part) - whole_[i].begin() : part));
     ends_.push_back(end += taken);
   }
   if (left_out_ == 0) whole_.clear();
@@ -237,15 +242,32 @@ std::vector<UnopenedColumn> TablesFormat::unopened() const {
   return unopened_of_all(choices_, options_.fields.empty(), tables_);
 }
 
+ShuffleBlocks TablesFormat::shuffle_blocks() const {
+  if (part_ends_ == ends_) return {.ends = ends_};
+  return {kind_.parts, part_ends_};
+}
+
+BlockCosts TablesFormat::block_costs() const {
+  if (!kind_.cache || copy_.load(std::memory_order_acquire) != nullptr) return {};
+  BlockCosts costs = block_costs_of(*kind_.cache, tables_, choices_.size());
+  // rows that are gathered together share blocks
+  costs.bytes_of_sample =
+      std::min(costs.bytes_of_sample, static_cast<double>(costs.bytes) / static_cast<double>(grain_));
+  return costs;
+}
+
+BlockCounts TablesFormat::block_counts() const {
+  if (!kind_.cache) return {};
+  return {kind_.cache->made(), kind_.cache->plain_bytes(), delivered_.load(std::memory_order_relaxed)};
+}
+
 std::string TablesFormat::summary() const {
   std::string text;
   const auto add = [&](const std::string& line) { text += (text.empty() || line.empty() ? "" : "\n") + line; };
   if (kind_.cache) add(kind_.cache->summary());
-  const std::uint64_t delivered = delivered_.load(std::memory_order_relaxed);
-  const std::uint64_t plain = kind_.cache ? kind_.cache->sizes().plain : 0;
-  if (delivered > 0 && plain > 0) {
+  if (const BlockCounts counts = block_counts(); counts.delivered > 0 && counts.bytes > 0) {
     constexpr std::uint64_t kTenths = 10;
-    const std::uint64_t tenths = (plain * kTenths + delivered / 2) / delivered;
+    const std::uint64_t tenths = (counts.bytes * kTenths + counts.delivered / 2) / counts.delivered;
     add(std::to_string(tenths / kTenths) + "." + std::to_string(tenths % kTenths) +
         " bytes were decompressed per byte delivered");
   }
@@ -255,6 +277,28 @@ std::string TablesFormat::summary() const {
     add("numbers are stored row by row in memory (" + std::to_string(copy->filled_bytes() >> 20) + " MiB)");
   add(ShardedRecordFormat::summary());
   return text;
+}
+
+BlockCosts block_costs_of(const BlockCache& cache, std::span<const std::unique_ptr<ColumnTable>> tables,
+                          std::size_t slots) {
+  BlockCosts costs;
+  std::uint64_t rows = 0;
+  for (const auto& table : tables) {
+    if (!table) continue;
+    rows += table->rows();
+    for (std::size_t slot = 0; slot < slots; ++slot) {
+      const ColumnTable::Blocks blocks = table->blocks(slot);
+      costs.bytes += blocks.bytes;
+      costs.bytes_of_sample += blocks.bytes_of_row * static_cast<double>(table->rows());
+    }
+  }
+  const auto all = static_cast<double>(std::max<std::uint64_t>(rows, 1));
+  costs.value_bytes = static_cast<double>(costs.bytes) / all;
+  costs.bytes_of_sample /= all;
+  const BlockCache::Room room = cache.room();
+  costs.memory = room.memory;
+  costs.disk = room.disk;
+  return costs;
 }
 
 // The fingerprint does not depend on the names of shards, so that copies of the dataset have the same fingerprint.

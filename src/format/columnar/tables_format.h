@@ -25,8 +25,14 @@ struct TableKind {
   std::string_view what;  // name in messages: "Arrow file"
   // Opens a file and reads its metadata, but not its values. Fails with kData if the file is damaged.
   std::function<Result<std::unique_ptr<ColumnTable>>(const ShardFile& file, const storage::Reader& reader)> open;
+  // The name of ColumnTable::parts() if shuffle="shards" permutes them; empty: it permutes files.
+  std::string_view parts = {};
   std::shared_ptr<BlockCache> cache = nullptr;  // of the tables' blocks
 };
+
+// Returns the cost of blocks in these tables, some of which may be nullptr. `slots` is the number of chosen columns.
+BlockCosts block_costs_of(const BlockCache& cache, std::span<const std::unique_ptr<ColumnTable>> tables,
+                          std::size_t slots);
 
 // Opens the shard `name`. Errors name the shard.
 Result<std::unique_ptr<ColumnTable>> open_table(const TableKind& kind, std::shared_ptr<const storage::Storage> storage,
@@ -56,6 +62,9 @@ class TablesFormat final : public ShardedRecordFormat {
   std::vector<UnopenedColumn> unopened() const override;
   std::vector<FieldRemark> remarks() const override { return remarks_of(choices_); }
   std::string summary() const override;
+  ShuffleBlocks shuffle_blocks() const override;
+  BlockCosts block_costs() const override;
+  BlockCounts block_counts() const override;
   void notice_changes() const override;
   Where where(std::uint64_t index) const override;
 
@@ -97,6 +106,7 @@ class TablesFormat final : public ShardedRecordFormat {
   Tables tables_;
   std::vector<std::string> stems_;  // prefixes of keys, one per shard
   std::vector<PickedColumn> choices_;
+  std::vector<std::uint64_t> part_ends_;  // cumulative number of samples up to the end of each part of each table
   std::uint64_t grain_ = 1;
   mutable std::atomic<std::uint64_t> gathered_{0};   // number of rows
   mutable std::atomic<std::uint64_t> delivered_{0};  // bytes of all values that were read

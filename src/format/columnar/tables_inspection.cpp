@@ -35,49 +35,20 @@ void add_error(Findings& findings, const std::string& shard, const Error& error,
   stop("bad_file", error.what);
 }
 
-// The decompressed sizes of blocks, estimated from those that were decompressed so far.
-struct PackedBlocks {
-  std::uint64_t bytes = 0;      // of all blocks
-  std::uint64_t row_bytes = 0;  // of the blocks that hold one row
-};
-
-PackedBlocks packed_blocks(const BlockCache& cache, std::span<const std::unique_ptr<ColumnTable>> tables,
-                           std::size_t slots) {
-  std::uint64_t all = 0, rows = 0;
-  double of_rows = 0;  // the stored size of the blocks that hold a row, for all rows together
-  for (const auto& table : tables) {
-    if (!table) continue;
-    rows += table->rows();
-    for (std::size_t slot = 0; slot < slots; ++slot) {
-      const auto [count, bytes] = table->blocks(slot);
-      all += bytes;
-      if (count > 0)
-        of_rows += static_cast<double>(bytes) / static_cast<double>(count) * static_cast<double>(table->rows());
-    }
-  }
-  const BlockCache::Sizes sizes = cache.sizes();
-  const double growth = sizes.packed > 0 ? static_cast<double>(sizes.plain) / static_cast<double>(sizes.packed) : 1;
-  return {.bytes = static_cast<std::uint64_t>(growth * static_cast<double>(all)),
-          .row_bytes =
-              static_cast<std::uint64_t>(growth * of_rows / static_cast<double>(std::max<std::uint64_t>(rows, 1)))};
-}
-
 // Adds a note if shuffled reads decompress blocks more than once.
-void add_note_of_blocks(const PackedBlocks& blocks, const BlockCache& cache, const std::string& source,
-                        std::uint64_t samples, Findings& findings) {
+void add_note_of_blocks(const BlockCosts& costs, const std::string& source, Findings& findings) {
   constexpr unsigned kMebibyte = 20;
-  const BlockCache::Sizes sizes = cache.sizes();
-  if (blocks.bytes <= sizes.room || samples == 0) return;
-  const std::uint64_t sample = std::max<std::uint64_t>(blocks.bytes / samples, 1);
+  if (costs.bytes <= costs.memory) return;
   const auto in_mebibytes = [](std::uint64_t bytes) { return std::to_string(bytes >> kMebibyte) + " MiB"; };
+  const auto samples = static_cast<std::uint64_t>(costs.bytes_of_sample / std::max(costs.value_bytes, 1.0));
   findings.add({"compressed_blocks",
                 Severity::kNote,
                 source,
                 "",
                 {},
-                "compressed blocks read at random: a block holds about " + std::to_string(blocks.row_bytes / sample) +
-                    " samples, and all blocks take " + in_mebibytes(blocks.bytes) + ", while at most " +
-                    in_mebibytes(sizes.room) +
+                "compressed blocks read at random: a block holds about " + std::to_string(samples) +
+                    " samples, and all blocks take " + in_mebibytes(costs.bytes) + ", while at most " +
+                    in_mebibytes(costs.memory) +
                     " stay in memory; shuffle=True stores the others in the cache folder, if it has room"});
 }
 
@@ -226,9 +197,7 @@ Result<Inspection> inspect_columns(const TableKind& kind, const std::string& sou
             {"column_has_meaning", Severity::kNote, source, "", {}, "field '" + remark.field + "': " + remark.text});
       FEEDLINE_CHECK_OK(
           look_at_all(source, shards, tables, *choices, options.fields.empty(), options.missing, inspection, findings));
-      if (kind.cache)
-        add_note_of_blocks(packed_blocks(*kind.cache, tables, choices->size()), *kind.cache, source, inspection.samples,
-                           findings);
+      if (kind.cache) add_note_of_blocks(block_costs_of(*kind.cache, tables, choices->size()), source, findings);
     } else {
       findings.add({"no_field", Severity::kError, source, "", {}, choices.error().what});
     }

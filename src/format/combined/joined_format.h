@@ -38,6 +38,27 @@ class JoinedFormat : public Kind {
   std::vector<FieldRemark> remarks() const final {
     return of_all([](const Kind& part) { return part.remarks(); });
   }
+  BlockCosts block_costs() const final {
+    BlockCosts all;
+    for (const auto& part : parts_) {
+      const BlockCosts costs = part->block_costs();
+      const double share = static_cast<double>(part->size()) / static_cast<double>(size());
+      all.bytes += costs.bytes;
+      all.value_bytes += share * costs.value_bytes;
+      all.bytes_of_sample += share * costs.bytes_of_sample;
+      all.memory += costs.memory;
+      all.disk = std::max(all.disk, costs.disk);
+    }
+    return all;
+  }
+  BlockCounts block_counts() const final {
+    BlockCounts all;
+    for (const auto& part : parts_) {
+      const BlockCounts counts = part->block_counts();
+      all = {all.blocks + counts.blocks, all.bytes + counts.bytes, all.delivered + counts.delivered};
+    }
+    return all;
+  }
   Where where(std::uint64_t index) const final {
     const std::uint64_t record = index;
     const Kind& part = part_of(index);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -28,6 +29,14 @@ class SubsetFormat : public Kind {
     return "a subset of " + std::to_string(whole_->size()) + " samples" + (text.empty() ? "" : "\n" + text);
   }
   std::vector<std::uint64_t> shard_ends() const final { return ends_; }
+  ShuffleBlocks shuffle_blocks() const final { return blocks_; }
+  BlockCosts block_costs() const final {
+    BlockCosts costs = whole_->block_costs();
+    costs.bytes =
+        std::min(costs.bytes, static_cast<std::uint64_t>(costs.bytes_of_sample * static_cast<double>(size())));
+    return costs;
+  }
+  BlockCounts block_counts() const final { return whole_->block_counts(); }
   Where where(std::uint64_t index) const final { return whole_->where(at(index)); }
   Where where_field(std::uint64_t index, std::size_t field) const final {
     return whole_->where_field(at(index), field);
@@ -47,7 +56,10 @@ class SubsetFormat : public Kind {
     fingerprint.add(whole_->fingerprint());
     fingerprint.add(indices_);
     fingerprint_ = fingerprint.value();
-    if (std::ranges::is_sorted(indices_)) keep_shards(whole_->shard_ends());
+    if (!std::ranges::is_sorted(indices_)) return;
+    std::tie(ends_, shards_) = non_empty(whole_->shard_ends());
+    blocks_ = whole_->shuffle_blocks();
+    blocks_.ends = non_empty(blocks_.ends).first;
   }
   const Kind& whole() const { return *whole_; }
   // The shards of the whole dataset that have samples in this subset, one shard for each element of shard_ends().
@@ -58,21 +70,25 @@ class SubsetFormat : public Kind {
   }
 
  private:
-  void keep_shards(const std::vector<std::uint64_t>& ends) {
+  // Returns the ends, in this subset, of the shards or blocks that have samples in it, and their numbers.
+  std::pair<std::vector<std::uint64_t>, std::vector<std::size_t>> non_empty(const std::vector<std::uint64_t>& ends) {
+    std::pair<std::vector<std::uint64_t>, std::vector<std::size_t>> found;
     std::uint64_t before = 0;
-    for (std::size_t shard = 0; shard < ends.size(); ++shard) {
-      const auto end = std::ranges::lower_bound(indices_, ends[shard]);
+    for (std::size_t number = 0; number < ends.size(); ++number) {
+      const auto end = std::ranges::lower_bound(indices_, ends[number]);
       const auto count = static_cast<std::uint64_t>(end - indices_.begin());
       if (count == before) continue;
-      ends_.push_back(before = count);
-      shards_.push_back(shard);
+      found.first.push_back(before = count);
+      found.second.push_back(number);
     }
+    return found;
   }
 
   std::shared_ptr<const Kind> whole_;
   std::vector<std::uint64_t> indices_;  // indexes in the whole dataset
   std::vector<std::uint64_t> ends_;
   std::vector<std::size_t> shards_;
+  ShuffleBlocks blocks_;
   std::uint64_t fingerprint_ = 0;
 };
 

@@ -105,7 +105,7 @@ Result<plan::OrderConfig> order_config(const Recipe& recipe, const LoaderOptions
   if (!options.shuffle) return config_error("loader: shard_window needs shuffle=True");
   if (order.selection.mixture) return config_error("loader: a mixture is shuffled as a whole, not by shards");
   order.shard_window = options.shard_window;
-  order.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(recipe.format->shard_ends());
+  order.shard_ends = std::make_shared<const std::vector<std::uint64_t>>(recipe.format->shuffle_blocks().ends);
   return order;
 }
 

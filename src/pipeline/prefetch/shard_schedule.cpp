@@ -14,7 +14,9 @@ ShardSchedule::ShardSchedule(const PipelinePlan& plan, std::vector<std::uint64_t
   next_ = uses_of(1);
   size_ = plan::make_order(plan_.order, 0)->size();
   const auto is_part = [this](const ShardUse& use) { return use.end - use.first < size_; };
-  walks_ = std::ranges::any_of(now_.shards, is_part);
+  // Blocks of all shards are permuted together, so most shards are in use during most of the epoch.
+  const bool is_by_blocks = plan_.order.shard_window > 0 && plan_.order.shard_ends && *plan_.order.shard_ends != ends_;
+  walks_ = !is_by_blocks && std::ranges::any_of(now_.shards, is_part);
 }
 
 ShardSchedule::Uses ShardSchedule::uses_of(std::uint64_t epoch) const {

@@ -29,7 +29,7 @@ class ShardSchedule {
   // samples were delivered.
   void go_to(std::uint64_t epoch, const plan::Plan& plan, std::uint64_t batch);
 
-  // Returns whether any shard is needed only during a part of the epoch.
+  // Returns whether the order reads shard by shard, so that shards are needed only during a part of the epoch.
   bool walks() const { return walks_; }
   // Returns the number of samples that are read before the shard is needed, in this epoch or the next: 0 while any
   // rank, including lagging ones, is reading it; kNever if it is needed in neither epoch.

@@ -453,6 +453,12 @@ std::optional<CheckpointStats> checkpoint_stats(const Recipe& recipe) {
   return stats;
 }
 
+std::optional<BlockStats> block_stats(const Recipe& recipe) {
+  const format::BlockCounts counts = recipe.format->block_counts();
+  if (counts.blocks == 0) return std::nullopt;
+  return BlockStats{counts.blocks, counts.bytes, counts.delivered};
+}
+
 void write_checkpoints(const Recipe& recipe) {
   if (recipe.checkpoints) (void)recipe.checkpoints->write();  // a failure is in the statistics
 }

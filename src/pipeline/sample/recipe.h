@@ -141,6 +141,8 @@ std::optional<Error> lasting_failure(const Recipe& recipe);
 std::optional<CacheStats> cache_stats(const Recipe& recipe);
 // Returns nullopt if no image has checkpoints.
 std::optional<CheckpointStats> checkpoint_stats(const Recipe& recipe);
+// Returns nullopt if no block was decompressed.
+std::optional<BlockStats> block_stats(const Recipe& recipe);
 // Stores new checkpoints, at the end of an epoch.
 void write_checkpoints(const Recipe& recipe);
 // Describes the operations on images, and the function after them, one per line.

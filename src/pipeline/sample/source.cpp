@@ -166,6 +166,8 @@ std::uint64_t Source::size() const { return format_->size(); }
 std::string_view Source::format_name() const { return format_->name(); }
 const std::vector<std::string>& Source::classes() const { return format_->classes(); }
 std::vector<std::uint64_t> Source::shard_ends() const { return format_->shard_ends(); }
+std::vector<std::uint64_t> Source::block_ends() const { return format_->shuffle_blocks().ends; }
+std::string_view Source::block_name() const { return format_->shuffle_blocks().name; }
 std::vector<UnopenedColumn> Source::unopened() const { return format_->unopened(); }
 std::vector<FieldRemark> Source::remarks() const { return format_->remarks(); }
 std::string Source::summary() const {

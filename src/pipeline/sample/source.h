@@ -70,6 +70,9 @@ class Source {
   std::string_view format_name() const;
   const std::vector<std::string>& classes() const;
   std::vector<std::uint64_t> shard_ends() const;
+  // The parts of the shards that shuffle="shards" permutes, or the shards themselves; and their name, "row groups".
+  std::vector<std::uint64_t> block_ends() const;
+  std::string_view block_name() const;
   std::vector<UnopenedColumn> unopened() const;
   std::vector<FieldRemark> remarks() const;
   std::string summary() const;

@@ -3,7 +3,7 @@
 
 from dataclasses import fields, replace
 
-from feedline.profiler.summary.figures import Copies, Gpu, Host, Making, Summary, WaitedFor, WaitLocation, Waits
+from feedline.profiler.summary.figures import Blocks, Copies, Gpu, Host, Making, Summary, WaitedFor, WaitLocation, Waits
 
 LOADER = {"num_workers": 4, "batch_size": 32, "persistent_workers": False, "native": False, "cuda": False}
 EVEN = {"storage": 0.0, "decode": 0.0, "transform": 0.0, "python": 0.0, "collate": 0.0}
@@ -122,6 +122,9 @@ BY_CAUSE = {
     ),
     "blocked_outside_files": summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0, "waited_for": ASLEEP}),
     "remote_storage": summary(HALF, {"stages": stages(storage=1.0), "cpu_ms": 2.0, "waited_for": OF_STORE}),
+    "compressed_blocks": summary(
+        HALF, {"reading": 0.9, "blocks": Blocks(120 * 10**9, 10**9)}, loader={**LOADER, "native": True}
+    ),
     "cpu_decode": summary(HALF),
     "cpu_transform": summary(HALF, {"stages": stages(transform=0.6, python=0.4)}),
     "python_main_process": summary(HALF, {"busy": None}, workers=0, loader={**LOADER, "num_workers": 0}),

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Feedline's own loaders: the stages of their threads, verdicts with their own wording, and the ladder of threads."""
 
+import gzip
+
+import made_parquet
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from summaries import HALF, LOADER, stages, summary
 from test_signals import recording
-from watched import rungs_of, watched, with_experiments
+from watched import recorded, rungs_of, watched, with_experiments
 
 from feedline.diagnose.verdict import evaluate
 from feedline.profiler.model import prediction
-from feedline.profiler.summary import engine_summary, host_summary
+from feedline.profiler.summary import engine_summary, host_summary, timeline
 
 pytest.importorskip("click", reason="click, for the command line, is not installed")
 
@@ -55,6 +58,44 @@ def test_threads_that_wait_for_room_are_not_busy():
 def test_without_the_threads_cpu_time_reading_is_waiting():
     making = engine_summary.making_of(engine(storage=3.0, decode=1.0))
     assert making.stages == pytest.approx(stages(storage=0.75, decode=0.25)) and making.cpu_ms == pytest.approx(100)
+
+
+def test_decompressing_is_a_cause_only_if_little_of_it_is_delivered():
+    def measured(delivered):
+        facts = engine(running=2.0, storage=1.5, decode=0.5)
+        facts["engine"] |= {"blocks_bytes": 8e9, "blocks_delivered_bytes": delivered}
+        return engine_summary.making_of(facts)
+
+    assert measured(1e9).reading == pytest.approx(0.75) and measured(1e9).stages["decode"] == pytest.approx(1)
+    for delivered, causes in ((1e9, ["compressed_blocks", "cpu_decode"]), (4e9, ["cpu_decode"])):
+        making = measured(delivered)
+        figures = {name: getattr(making, name) for name in ("reading", "blocks", "stages")}
+        found = evaluate(summary(HALF, figures, loader=OWN)).verdicts
+        assert [one.code for one in found] == causes
+        assert found[0].share == pytest.approx(0.5 * (0.75 if len(causes) == 2 else 1))
+    assert engine_summary.making_of(engine(running=2.0, decode=1.0)).blocks is None
+
+
+def test_blocks_that_a_run_decompresses_at_random_are_counted(tmp_path):
+    rows = [{"n": i, "text": f"{i:05d}" * 200} for i in range(600)]
+    content = made_parquet.file_of(rows, per_group=100, per_page=100, codec=2, pack=gzip.compress)
+    (tmp_path / "x.parquet").write_bytes(content)
+    measured = timeline.summarise(
+        recorded(
+            tmp_path,
+            f"""
+            import os
+            os.environ["XDG_CACHE_HOME"] = os.devnull
+            import feedline, feedline.testing
+            feedline.testing.force(block_cache_bytes=120_000)
+            data = feedline.open({str(tmp_path / "x.parquet")!r}, fields=("text:text",))
+            for epoch in range(2):
+                for batch in data.loader(10, shuffle=True, num_workers=1, output="numpy"): pass
+            """,
+        )
+    )
+    blocks = measured.making.blocks
+    assert blocks is not None and 40 < blocks.per_byte < 110 and blocks.delivered_bytes == 2 * 600 * 1000
 
 
 def test_an_engine_that_made_nothing_tells_nothing():

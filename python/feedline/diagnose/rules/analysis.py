@@ -83,10 +83,13 @@ class Analysis:
         """Subtracts `share`, first from the storage stage, because a throttled task, like a read, waits without using a
         CPU.
         """
-        waiting = self.stage_share("storage")
+        self.take_part("storage", share)
+
+    def take_part(self, stage: str, share: float) -> None:
+        """Subtracts `share` of the loop's time, first from this stage."""
         left = {name: part * self.production for name, part in self.stages.items()}
-        if waiting > 0:
-            left["storage"] = max(waiting - share, 0.0)
+        if left.get(stage, 0.0) > 0:
+            left[stage] = max(left[stage] - share, 0.0)
         self.production = max(self.production - share, 0.0)
         self.stages = left
         self.normalise()

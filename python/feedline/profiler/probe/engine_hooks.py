@@ -19,6 +19,7 @@ from feedline.profiler.probe.recorder import Recorder, clock, cpu_clock
 
 _FIRST_LOOK_NS, _MOST_NS = 50_000_000, 1_000_000_000  # short loops are polled early, long ones once a second
 _COST_SHARE, _FREE_NS = 1000, 400_000  # polls may cost 1/1000 of the time, except the first one or two
+_OF_DATASET = ("blocks_bytes", "blocks_delivered_bytes")  # counted over all loaders of a dataset
 _COUNTED = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
 _READS_AHEAD = " at once by "  # appears in the engine's plan for slow storage
 _FORMAT = re.compile(r"^format +(\w+)", re.MULTILINE)  # appears there too
@@ -50,7 +51,9 @@ class Tally:
             if engine is not self._engine:
                 self._engine, self._times = engine, ThreadTimes()
                 before = self._counters(engine)
-                self._before = before if before["batches"] else {}  # a new engine has no earlier work
+                # a new engine has no earlier work, except that of its dataset
+                is_new = not before["batches"]
+                self._before = {n: v for n, v in before.items() if not is_new or n in _OF_DATASET}
             self._due = clock() + self._period
 
     def look_if_due(self, engine: Any) -> bool:
@@ -90,6 +93,8 @@ class Tally:
         self._reads_ahead = self._reads_ahead or _READS_AHEAD in plan
         self._format = next((m[1] for m in [_FORMAT.search(plan)] if m), "")
         counters = {"batches": float(raw["batches"]), "samples": float(raw["samples"])}
+        if raw["blocks"]:
+            counters |= {f"blocks_{name}": float(raw["blocks"][name]) for name in ("bytes", "delivered_bytes")}
         for name, stage in raw["stages"].items():
             counters |= {f"{name}/{counted}": float(stage[counted]) for counted in _COUNTED}
         times = self._times.total()

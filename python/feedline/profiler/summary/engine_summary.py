@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feedline.profiler.summary.figures import Making, Store
+from feedline.profiler.summary.figures import Blocks, Making, Store
 
 _WORKING = ("storage", "decode", "transform", "batch")
 
@@ -28,17 +28,26 @@ def making_of(facts: Mapping[str, Any]) -> Making | None:
     whole = sum(busy.values())
     running, delayed, waiting = _divided(engine, busy, whole)
     alone = running + waiting  # on a machine that always has a free CPU
+    shares, reading = _shares(stages, busy, running, waiting)
     idle = sum(stage.get("blocked_s", 0.0) + stage.get("starved_s", 0.0) for n, stage in stages.items() if n in busy)
     return Making(
         batches=int(batches),
         wall_ms=1000 * alone / batches,
         cpu_ms=1000 * running / batches,
-        stages=_shares(stages, busy, running, waiting),
+        stages=shares,
         busy=whole / (whole + idle) if whole > 0 else None,
         delayed=delayed / (running + delayed) if running + delayed > 0 else None,
         read_ahead_ms=1000 * waiting / batches if engine.get("reads_ahead") else 0.0,
         store=_store_of(engine.get("hosts") or []),
+        reading=reading,
+        blocks=_blocks_of(engine),
     )
+
+
+def _blocks_of(engine: Mapping[str, Any]) -> Blocks | None:
+    if not engine.get("blocks_bytes"):
+        return None
+    return Blocks(int(engine["blocks_bytes"]), int(engine["blocks_delivered_bytes"]))
 
 
 def _store_of(hosts: Sequence[Mapping[str, Any]]) -> Store | None:
@@ -77,11 +86,12 @@ def _divided(engine: Mapping[str, Any], busy: Mapping[str, float], whole: float)
 
 def _shares(
     stages: Mapping[str, Mapping[str, float]], busy: Mapping[str, float], running: float, waiting: float
-) -> dict[str, float] | None:
-    """Returns times by the names of :data:`feedline.profiler.summary.figures.STAGES`. CPU time is divided among the
-    stages in proportion to their times, excluding waits.
+) -> tuple[dict[str, float] | None, float]:
+    """Returns times by the names of :data:`feedline.profiler.summary.figures.STAGES`, and the CPU time of reading. CPU
+    time is divided among the stages in proportion to their times, excluding waits.
 
-    Copying bytes from the page cache counts as decoding or, without decoding, as filling the rows of the batch.
+    Copying bytes from the page cache, and decompressing blocks of them, counts as decoding or, without decoding, as
+    filling the rows of the batch.
     """
     parts = {**busy, "storage": max(busy["storage"] - waiting, 0.0)}
     scale = running / max(sum(parts.values()), 1e-12)
@@ -94,4 +104,6 @@ def _shares(
         "collate": scale * (parts["batch"] + (0.0 if decodes else parts["storage"])),
     }
     whole = sum(times.values())
-    return {name: time / whole for name, time in times.items()} if whole > 0 else None
+    if whole <= 0:
+        return None, 0.0
+    return {name: time / whole for name, time in times.items()}, scale * parts["storage"] / whole

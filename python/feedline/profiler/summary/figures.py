@@ -80,6 +80,19 @@ class Store:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """Compressed blocks that Feedline's threads decompressed while batches were produced."""
+
+    bytes: int = 0  # after decompression
+    delivered_bytes: int = 0  # of the samples' values
+
+    @property
+    def per_byte(self) -> float:
+        """Bytes decompressed per byte delivered."""
+        return self.bytes / max(self.delivered_bytes, 1)
+
+
+@dataclass(frozen=True)
 class Making:
     """Metrics of batch production; times in ms per batch."""
 
@@ -112,6 +125,8 @@ class Making:
     waited_for: WaitedFor | None = None  # cause of the waiting in `stages`; None if not recorded
     read_ahead_ms: float = 0.0  # part of wall_ms: waiting for prefetched reads, which belong to no thread
     store: Store | None = None  # None if Feedline's client made no requests to a remote store
+    reading: float = 0.0  # share of the wall time: CPU time of Feedline's threads for reading samples, part of `stages`
+    blocks: Blocks | None = None  # None if Feedline's threads decompressed no blocks
 
 
 @dataclass(frozen=True)

@@ -250,11 +250,25 @@ bool ArrowChunk::are_only_numbers() const {
   return is_held_ && !is_view_ && !is_binary_ && !values_ && levels_.empty() && masks_.empty();
 }
 
-std::uint64_t ArrowChunk::packed_bytes() const {
-  if (codec_ == ArrowCodec::kNone || (is_held_ && !is_view_)) return 0;
-  std::uint64_t bytes = is_held_ ? 0 : data_.bytes;
-  for (const ArrowBuffer& buffer : buffers_) bytes += buffer.bytes;
-  return bytes;
+// The buffers of views have no offsets: their stored size is used.
+ArrowChunk::PlainBytes ArrowChunk::plain_bytes() const {
+  if (codec_ == ArrowCodec::kNone || (is_held_ && !is_view_)) return {};
+  if (is_view_) {
+    std::uint64_t all = 0;
+    for (const ArrowBuffer& buffer : buffers_) all += buffer.bytes;
+    return {all, all / std::max<std::uint64_t>(buffers_.size(), 1)};
+  }
+  std::uint64_t values = rows_;
+  for (const Level& level : levels_) {
+    if (level.is_view)
+      values = level.inner_length;
+    else if (level.offset_bytes == 0)
+      values = level.length * level.size;
+    else if (level.offsets.size() / level.offset_bytes > level.length)
+      values = number(level.offsets, level.length, level.offset_bytes);
+  }
+  const std::uint64_t bytes = values > kUnknown ? data_.bytes : values * width_;  // offsets may be damaged
+  return {bytes, bytes};
 }
 
 std::optional<NumberRun> ArrowChunk::numbers(std::span<const std::byte> data) const {

@@ -43,8 +43,12 @@ class ArrowChunk {
   // in memory.
   const ArrowBuffer& buffer_of(std::uint64_t row) const;
   ArrowCodec codec() const { return codec_; }
-  // Returns the stored size of the buffers that are decompressed as a whole to read a value, or 0 if there are none.
-  std::uint64_t packed_bytes() const;
+  // The decompressed size of the buffers that are decompressed as a whole to read a value, as far as the offsets of the
+  // values tell: of all buffers, and of the one that holds a value, on average. Zeros if there are none.
+  struct PlainBytes {
+    std::uint64_t all = 0, of_buffer = 0;
+  };
+  PlainBytes plain_bytes() const;
   // Returns all rows of the chunk as a run that begins with row 0, or nullopt if location() must locate each row. The
   // values are in `data`, the contents of data(), if they are not in memory.
   std::optional<NumberRun> numbers(std::span<const std::byte> data = {}) const;

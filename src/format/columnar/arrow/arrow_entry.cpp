@@ -49,7 +49,7 @@ TableKind arrow_kind() {
   const auto open = [cache](const ShardFile& file, const storage::Reader& reader) {
     return ArrowTable::open(file, reader, cache);
   };
-  return {"arrow", kWhat, open, cache};
+  return {"arrow", kWhat, open, "record batches", cache};
 }
 
 // Folders saved by `datasets` contain a list of their files.

@@ -175,8 +175,7 @@ Result<std::span<const std::byte>> ArrowTable::contents(const storage::Reader& r
                                                         std::shared_ptr<const void>& pin) const {
   const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
     FEEDLINE_TRY(auto plain, read_arrow_buffer(reader, data, chunk.codec()));
-    BlockCache::Block block{
-        .bytes = plain.size(), .values = chunk.rows(), .packed_bytes = data.bytes, .plain_bytes = plain.size()};
+    BlockCache::Block block{.bytes = plain.size(), .values = chunk.rows(), .plain_bytes = plain.size()};
     const std::span<const std::byte> part(plain);
     if (const auto stored = store != nullptr ? store->add({&part, 1}) : std::nullopt) {
       block.bytes = 0;
@@ -213,8 +212,13 @@ Result<std::optional<NumberRun>> ArrowTable::numbers(const storage::Reader& read
 ArrowTable::Blocks ArrowTable::blocks(std::size_t slot) const {
   Blocks blocks;
   if (slot >= slots_.size()) return blocks;
-  for (const ArrowChunk& chunk : slots_[slot])
-    if (const std::uint64_t bytes = chunk.packed_bytes(); bytes > 0) blocks = {blocks.count + 1, blocks.bytes + bytes};
+  double of_rows = 0;  // bytes_of_row, summed over all rows
+  for (const ArrowChunk& chunk : slots_[slot]) {
+    const ArrowChunk::PlainBytes plain = chunk.plain_bytes();
+    blocks.bytes += plain.all;
+    of_rows += static_cast<double>(plain.of_buffer) * static_cast<double>(chunk.rows());
+  }
+  blocks.bytes_of_row = of_rows / static_cast<double>(std::max<std::uint64_t>(rows(), 1));
   return blocks;
 }
 

@@ -156,8 +156,11 @@ Result<PageIndex> read_page_index(const storage::Reader& reader, std::uint64_t b
       chunk.values < 0 || (column.most_repetition == 0 && std::cmp_not_equal(chunk.values, rows)))
     return damaged(0, "the column '" + column.type.name + "' differs between row groups");
   FEEDLINE_TRY(const Extent extent, extent_of(chunk, bytes));
-  if (chunk.index_offset > 0 && chunk.index_bytes > 0) return by_offset_index(reader, bytes, chunk, extent, rows);
-  return HeaderWalk(reader, column, chunk, extent).walk(rows);
+  const bool has_index = chunk.index_offset > 0 && chunk.index_bytes > 0;
+  auto index = has_index ? by_offset_index(reader, bytes, chunk, extent, rows)
+                         : HeaderWalk(reader, column, chunk, extent).walk(rows);
+  if (index) index->plain_bytes = static_cast<std::uint64_t>(std::max(chunk.plain_bytes, chunk.packed_bytes));
+  return index;
 }
 
 }  // namespace feedline::format

@@ -25,6 +25,7 @@ struct PageIndex {
   std::vector<PageLocation> pages = {};
   std::vector<std::uint64_t> ends = {};  // cumulative number of rows of the group, per page
   std::uint64_t values = 0;              // total of all pages, including nulls
+  std::uint64_t plain_bytes = 0;         // of all pages and the dictionary, decompressed; only for estimates
   bool begin_with_rows = true;           // if false, a page may begin inside a row
 };
 

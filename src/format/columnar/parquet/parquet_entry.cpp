@@ -85,7 +85,7 @@ TableKind parquet_kind() {
   const auto open = [cache](const ShardFile& file, const storage::Reader& reader) {
     return ParquetTable::open(file, reader, cache);
   };
-  return {"parquet", kWhat, open, cache};
+  return {"parquet", kWhat, open, "row groups", cache};
 }
 
 Result<std::shared_ptr<const Format>> open_parquet(const std::string& source, const OpenOptions& options) {

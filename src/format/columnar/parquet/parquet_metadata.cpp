@@ -129,6 +129,7 @@ class MetadataReader {
       std::int64_t* const taken = id == 1    ? &made.type
                                   : id == 4  ? &made.codec
                                   : id == 5  ? &made.values
+                                  : id == 6  ? &made.plain_bytes
                                   : id == 7  ? &made.packed_bytes
                                   : id == 9  ? &made.data_offset
                                   : id == 11 ? &made.dictionary_offset

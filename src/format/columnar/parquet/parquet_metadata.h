@@ -36,7 +36,7 @@ struct ParquetNode {
 
 struct ParquetColumnChunk {
   std::int64_t type = -1, codec = 0, values = 0;
-  std::int64_t packed_bytes = 0;
+  std::int64_t packed_bytes = 0, plain_bytes = 0;
   std::int64_t data_offset = 0, dictionary_offset = 0;  // 0 if there is none
   std::int64_t index_offset = 0, index_bytes = 0;       // position of the OffsetIndex; 0 if there is none
   std::int64_t nulls = -1;                              // -1 if unknown

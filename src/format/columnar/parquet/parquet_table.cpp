@@ -147,7 +147,7 @@ Result<std::shared_ptr<const PageValues>> ParquetTable::dictionary_of(const stor
     FEEDLINE_TRY(const Stored stored, read_page(reader, *location));
     FEEDLINE_TRY(PageValues values,
                  decode_dictionary(slot.column, slot.groups[group].codec, stored.header, *stored.packed));
-    BlockCache::Block block{.values = values.count};
+    BlockCache::Block block{.values = values.count, .plain_bytes = stored.header.plain_bytes};
     block.is_stored = store != nullptr && move_to(*store, values);
     block.bytes = values.bytes() + (values.owner && !block.is_stored ? stored.header.plain_bytes : 0);
     block.content = std::make_shared<const PageValues>(std::move(values));
@@ -196,7 +196,7 @@ Result<std::shared_ptr<const PageRows>> ParquetTable::page_of(const storage::Rea
     const auto& dictionary = slot.groups[group].dictionary;
     if (store != nullptr && dictionary) cache_->store_next({this, dictionary->offset});  // it stays in use
     FEEDLINE_TRY(PageRows rows, read_rows(reader, slot, group, page, plain_bytes));
-    BlockCache::Block block{.values = rows.rows, .packed_bytes = location.bytes, .plain_bytes = plain_bytes};
+    BlockCache::Block block{.values = rows.rows, .plain_bytes = plain_bytes};
     block.is_stored =
         store != nullptr && known_locations(slot, {group, page, 0}) == nullptr && move_to(*store, rows.values);
     block.bytes = rows.bytes() + (rows.values.owner && !block.is_stored ? plain_bytes : 0);
@@ -308,9 +308,19 @@ Result<std::optional<NumberRun>> ParquetTable::numbers(const storage::Reader& re
 // Uncompressed values are located when their page is first read, and are then read individually.
 ParquetTable::Blocks ParquetTable::blocks(std::size_t slot) const {
   Blocks blocks;
-  if (slot >= slots_.size() || slots_[slot].locations) return blocks;
-  for (const PageIndex& group : slots_[slot].groups)
-    for (const PageLocation& page : group.pages) blocks = {blocks.count + 1, blocks.bytes + page.bytes};
+  if (slot >= slots_.size() || slots_[slot].locations || slots_[slot].is_resident) return blocks;
+  double of_rows = 0;  // bytes_of_row, summed over all rows
+  for (const PageIndex& group : slots_[slot].groups) {
+    if (group.pages.empty()) continue;
+    blocks.bytes += group.plain_bytes;
+    double packed = 0;
+    for (const PageLocation& page : group.pages) packed += static_cast<double>(page.bytes);
+    const double dictionary = group.dictionary ? static_cast<double>(group.dictionary->bytes) : 0;
+    const double growth = static_cast<double>(group.plain_bytes) / std::max(packed + dictionary, 1.0);
+    of_rows += growth * (dictionary + packed / static_cast<double>(group.pages.size())) *
+               static_cast<double>(group.ends.back());
+  }
+  blocks.bytes_of_row = of_rows / static_cast<double>(std::max<std::uint64_t>(rows(), 1));
   return blocks;
 }
 

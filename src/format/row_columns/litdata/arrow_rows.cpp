@@ -87,7 +87,7 @@ TableKind arrow_rows_kind(std::map<std::string, std::uint64_t> samples) {
         "the chunk has " + std::to_string(table->rows()) + " Arrow rows for " + std::to_string(wanted) + " samples",
         part.offset);
   };
-  return {"litdata", "LitData chunk", open, cache};
+  return {"litdata", "LitData chunk", open, {}, cache};
 }
 
 }  // namespace feedline::format

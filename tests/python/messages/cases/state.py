@@ -4,6 +4,7 @@
 import json
 from typing import Any
 
+import made_parquet
 import numpy as np
 
 import feedline
@@ -103,6 +104,15 @@ def _a_mixture_of_other_datasets(s: Samples) -> None:
     two = feedline.mix([s.small, s.small])
     three = feedline.mix([s.small, s.small, s.small])
     _into(two.loader(2, output="numpy"), three.loader(2, output="numpy"))
+
+
+def _an_order_of_files_instead_of_row_groups(s: Samples) -> None:
+    rows = [{"n": i} for i in range(6)]
+    dataset = feedline.open(s.write("a.parquet", made_parquet.file_of(rows, per_group=2)))
+    loader = dataset.loader(2, shuffle="shards", output="numpy")
+    state = loader.state_dict()
+    del state["dataset"]["blocks"]
+    loader.load_state_dict(state)
 
 
 # ---- tuned settings ----
