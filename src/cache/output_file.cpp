@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -52,13 +53,23 @@ OutputFile::OutputFile(OutputFile&& other) noexcept
     : fd_(std::move(other.fd_)),
       path_(std::move(other.path_)),
       unfinished_(std::exchange(other.unfinished_, std::string())),
-      writes_(other.writes_) {}
+      writes_(other.writes_),
+      reserve_(std::move(other.reserve_)),
+      written_(other.written_),
+      reserved_(other.reserved_) {}
 
 OutputFile::~OutputFile() {
   if (!unfinished_.empty()) writes_->remove(unfinished_.c_str());
 }
 
 Result<void> OutputFile::append(std::span<const std::byte> bytes) {
+  written_ += bytes.size();
+  if (reserve_ && written_ > reserved_) {
+    const std::uint64_t step = std::clamp(reserved_, kLeastReserved, kMostReserved);
+    const std::uint64_t wanted = std::max(written_, reserved_ + step);
+    FEEDLINE_CHECK_OK(reserve_(wanted - (written_ - bytes.size())));
+    reserved_ = wanted;
+  }
   while (!bytes.empty()) {
     const ssize_t written = writes_->write(fd_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;

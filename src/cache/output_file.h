@@ -6,8 +6,11 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "feedline/error.h"
 #include "storage/file_descriptor.h"
@@ -37,6 +40,11 @@ class OutputFile {
   ~OutputFile();
 
   Result<void> append(std::span<const std::byte> bytes);
+  // `reserve` is called before the file grows, with the number of bytes that it may grow by: about as many as it has,
+  // but at most kMostReserved or the size of the appended bytes. append() returns its errors.
+  using Reserve = std::function<Result<void>(std::uint64_t bytes)>;
+  static constexpr std::uint64_t kLeastReserved = std::uint64_t{1} << 20, kMostReserved = std::uint64_t{64} << 20;
+  void reserve_by(Reserve reserve) { reserve_ = std::move(reserve); }
   // Flushes the data written so far to the device.
   Result<void> flush();
   // Replaces the file at `path`. No writes are allowed afterwards.
@@ -49,6 +57,8 @@ class OutputFile {
   std::string path_;
   std::string unfinished_;  // empty once renamed
   const SystemWrites* writes_;
+  Reserve reserve_;
+  std::uint64_t written_ = 0, reserved_ = 0;
 };
 
 // create, append, commit.

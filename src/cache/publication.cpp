@@ -38,6 +38,7 @@ bool is_current(const Publication& publication) {
 Result<void> make(const Publication& publication, const SystemWrites& writes) {
   const std::string origin = origin_name(publication.path);
   FEEDLINE_TRY(OutputFile output, OutputFile::create(publication.path, writes));
+  output.reserve_by(publication.reserve);
   FEEDLINE_CHECK_OK(publication.write(output));
   FEEDLINE_CHECK_OK(output.flush());
   writes.remove(origin.c_str());

@@ -35,6 +35,7 @@ struct Publication {
   FrameKind kind;                                  // the magic of PATH.origin
   std::vector<std::uint64_t> origin;               // the inputs: the file is rebuilt if a number differs
   std::function<Result<void>(OutputFile&)> write;  // writes the file; called by the lock's holder
+  OutputFile::Reserve reserve = {};                // called while the file grows
   FileLock::Waits waits = {};                      // called if another process is making it
   Notes* notes = nullptr;
 };

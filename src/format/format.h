@@ -181,9 +181,10 @@ class RecordFormat : public Format {
   virtual Result<SampleFileSizes> file_sizes(std::uint64_t index) const;
   // These functions read a sample in two steps, for prefetching. find_pieces() locates the bytes of the sample in at
   // most most_pieces() objects. If find_pieces() returns no pieces, only read() can read the sample. accept() then
-  // fills the record like read(), with the first piece in record.storage and the others in record.more. storage() is
-  // the storage from which pieces are fetched, or nullptr if there are no pieces. Requires: index < size(), `pieces` is
-  // empty, and accept() receives all bytes of the pieces.
+  // fills the record like read(), with the first piece in record.storage and the others in record.more. Pieces with
+  // is_shared may be elsewhere in memory, and are valid only during the call. storage() is the storage from which
+  // pieces are fetched, or nullptr if there are no pieces. Requires: index < size(), `pieces` is empty, accept()
+  // receives all bytes of the pieces, and their offsets are in record.piece_offsets.
   virtual std::size_t most_pieces() const { return 1; }
   virtual Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const;
   virtual Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
@@ -197,6 +198,10 @@ class RecordFormat : public Format {
   // Returns whether the samples are in memory or mapped. Such samples may change, and caching them would only store a
   // second copy.
   virtual bool is_in_memory() const { return false; }
+  // The memory that decompressed blocks of the source may use, shared by all loaders; 0 if there are no blocks.
+  virtual std::uint64_t block_bytes() const { return 0; }
+  // Sets a lower limit for this memory. The limit of the loader whose epoch began last applies.
+  virtual void limit_blocks(std::uint64_t /*bytes*/) const {}
   // Checks whether open objects have changed since they were indexed. Called between epochs. Afterwards, reading a
   // sample from a changed object fails with kStorage.
   virtual void notice_changes() const {}

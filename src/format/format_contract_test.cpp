@@ -70,6 +70,7 @@ TEST_P(FormatContract, FetchedPiecesAreWhatReadingGives) {
       storage::read_now(*format->storage(), fetches[piece]);
       ASSERT_TRUE(fetches[piece].bytes) << fetches[piece].bytes.error().message();
       bytes.push_back(*fetches[piece].bytes);
+      record.piece_offsets.push_back(found[piece].offset);
     }
     ASSERT_TRUE(format->accept(i, bytes, record));
     ASSERT_TRUE(format->read(i, expected));

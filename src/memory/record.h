@@ -62,6 +62,8 @@ struct Record {
   std::string name;                 // memory for a format to build file names
   std::shared_ptr<const void> pin;  // keeps a mapped shard alive while `bytes` points into it
   std::size_t bytes_read = 0;       // for telemetry
+  // The offsets of the pieces that Format::accept() receives. The caller of accept() sets them.
+  std::vector<std::uint64_t> piece_offsets;
   // The owner of the record sets this limit: formats do not load larger stored samples into memory (see
   // sample_limit.h).
   std::uint64_t most_bytes = kLeastSampleBytes;

@@ -29,6 +29,9 @@ namespace {
 constexpr std::chrono::seconds kPatience{2};
 // The interval at which interrupts are checked.
 constexpr std::chrono::milliseconds kPatienceAtEnd{50};
+// Decompressed blocks may use this much memory even if batches need the whole budget: with less, many blocks would be
+// decompressed for every value.
+constexpr std::uint64_t kLeastBlockBytes = std::uint64_t{32} << 20;
 
 }  // namespace
 
@@ -67,6 +70,8 @@ Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next, bool fe
 
   // format: check that the objects are unchanged since they were indexed
   if (recipe_->records) recipe_->records->notice_changes();
+  if (recipe_->records && recipe_->records->block_bytes() > 0)
+    recipe_->records->limit_blocks(std::max(plan_.block_bytes, kLeastBlockBytes));
   if (versions_) FEEDLINE_CHECK_OK(versions_->begin());
   // plan: selects the samples, their order and their batches
   auto epoch = make_epoch(start);

@@ -27,6 +27,7 @@ struct Piece {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;         // with a reader
   std::optional<Version> version;  // if set: kStorage if the object has another version
+  bool is_shared = false;          // several samples need these bytes: prefetching fetches them once for all
 
   const std::string& name() const { return reader ? reader->name() : path; }
 };

@@ -99,3 +99,33 @@ def test_a_full_cache_folder_is_reported_and_changes_no_value(table, small_cache
         values = np.concatenate([batch.number for batch in loader])
         assert np.array_equal(np.sort(values), np.sort(table["number"].to_numpy()))
     assert "because they cannot be stored" in loader.explain()
+
+
+def test_blocks_use_a_quarter_of_the_memory_budget(table, tmp_path) -> None:
+    path = str(tmp_path / "t.parquet")
+    written(table, path, "zstd")
+    dataset = feedline.open(path, fields=("text:text",))
+    for budget, limit in (("400 MiB", 100), ("64 MiB", 32), (None, 256)):
+        loader = dataset.loader(50, output="numpy", memory_budget=budget)
+        next(iter(loader))
+        found = re.search(r"in at most (\d+) MiB", loader.explain())
+        assert found is not None, loader.explain()
+        assert int(found[1]) <= limit
+        assert budget is None or int(found[1]) == limit
+
+
+@pytest.mark.parametrize("codec", [None, "zstd"])
+def test_numbers_that_exceed_memory_are_read_by_batch(codec, small_cache, tmp_path) -> None:
+    numbers = {f"x{i}": np.arange(ROWS, dtype=np.float64) * (i + 1) for i in range(4)}
+    path = str(tmp_path / "t.arrow")
+    written(pa.table(numbers), path, codec)
+    dataset = feedline.open(path)
+    assert float(dataset[7].x1) == 14
+    with dataset.loader(64, shuffle=True, seed=1, output="numpy") as loader:
+        for _ in range(2):
+            seen = []
+            for batch in loader:
+                assert np.array_equal(batch.x3, 4 * batch.x0)
+                seen += list(batch.x0)
+            assert np.array_equal(np.sort(seen), numbers["x0"])
+        assert "blocks decompressed" in loader.explain()

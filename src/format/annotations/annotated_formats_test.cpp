@@ -82,13 +82,14 @@ TEST_P(AnnotatedFormat, FetchedPiecesAreWhatReadingGives) {
     ASSERT_LE(found.size(), format->most_pieces());
     std::vector<storage::Read> fetches(found.size());
     std::vector<std::span<const std::byte>> bytes;
+    memory::Record record, expected;
     for (std::size_t piece = 0; piece < found.size(); ++piece) {
       fetches[piece].piece = found[piece];
       storage::read_now(*format->storage(), fetches[piece]);
       ASSERT_TRUE(fetches[piece].bytes) << fetches[piece].bytes.error().message();
       bytes.push_back(*fetches[piece].bytes);
+      record.piece_offsets.push_back(found[piece].offset);
     }
-    memory::Record record, expected;
     ASSERT_TRUE(format->accept(i, bytes, record));
     ASSERT_TRUE(format->read(i, expected));
     EXPECT_TRUE(is(record, samples[i])) << i;

@@ -25,18 +25,19 @@ std::shared_ptr<BlockCache::Slot> BlockCache::slot_of(const Key& key, std::uint6
   return entries_.emplace(key, std::move(entry)).first->second.slot;
 }
 
-BlockStore* BlockCache::store_for(const Key& key) const {
+BlockStore* BlockCache::store_for(const Key& key, bool is_remote) const {
   const std::lock_guard lock(mutex_);
   const bool has_room = stored_bytes_ < most_ / 2;  // else the blocks that are not stored would have none
-  return has_room && read_at_random_.contains(key) ? store_.get() : nullptr;
+  return has_room && ((is_remote && is_random_) || read_at_random_.contains(key)) ? store_.get() : nullptr;
 }
 
-Result<std::shared_ptr<const void>> BlockCache::get(const Key& key, const Make& make, std::uint64_t requests) {
+Result<std::shared_ptr<const void>> BlockCache::get(const Key& key, const Make& make, std::uint64_t requests,
+                                                    bool is_remote) {
   asked_.fetch_add(1, std::memory_order_relaxed);
   const std::shared_ptr<Slot> slot = slot_of(key, requests);
   const std::lock_guard lock(slot->mutex);  // must not be called with mutex_ held
   if (slot->block.content) return slot->block.content;
-  auto made = make(store_for(key));
+  auto made = make(store_for(key, is_remote));
   if (!made) {
     forget(key, slot);
     return std::unexpected(std::move(made).error());
@@ -55,7 +56,7 @@ void BlockCache::keep(const Key& key, const std::shared_ptr<Slot>& slot) {
   const auto own = entries_.find(key);
   if (own == entries_.end() || own->second.slot != slot) return;  // removed while it was made
   own->second.values = block.values;
-  if (block.bytes > most_ - claimed_ && !block.is_stored)
+  if (block.bytes > memory_room() && !block.is_stored)
     return evict(own);  // caching this block would evict all others, and then this one
   own->second.bytes = block.bytes;
   bytes_ += block.bytes;
@@ -65,7 +66,7 @@ void BlockCache::keep(const Key& key, const std::shared_ptr<Slot>& slot) {
     stored_bytes_ += block.bytes;
     read_at_random_.erase(key);
   }
-  for (auto next = ages_.end(); bytes_ > most_ - claimed_ && next != ages_.begin();) {
+  for (auto next = ages_.end(); bytes_ > memory_room() && next != ages_.begin();) {
     const auto oldest = entries_.find(*--next);
     if (oldest->second.bytes == 0) continue;  // it is being made
     ++next;
@@ -75,7 +76,10 @@ void BlockCache::keep(const Key& key, const std::shared_ptr<Slot>& slot) {
 
 // Requires: mutex_ is locked, and the block is not stored.
 void BlockCache::evict(std::map<Key, Entry>::iterator entry) {
-  if (entry->second.requests * 2 < entry->second.values) read_at_random_.insert(entry->first);
+  if (entry->second.requests * 2 < entry->second.values) {
+    read_at_random_.insert(entry->first);
+    is_random_ = true;
+  }
   bytes_ -= entry->second.bytes;
   ages_.erase(entry->second.age);
   entries_.erase(entry);
@@ -124,16 +128,34 @@ bool BlockCache::claim(std::uint64_t bytes, std::uint64_t returned) {
   return true;
 }
 
+bool BlockCache::claim_index(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (bytes > usual_most_ - indexed_) return false;
+  indexed_ += bytes;
+  return true;
+}
+
+bool BlockCache::limit(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  most_ = std::min(usual_most_, bytes);
+  return claimed_ <= most_ - most_ / 4;
+}
+
 bool BlockCache::has(const Key& key) const {
   const std::lock_guard lock(mutex_);
   const auto found = entries_.find(key);
   return found != entries_.end() && (found->second.bytes > 0 || found->second.is_stored);
 }
 
+bool BlockCache::is_expected(const Key& key) const {
+  const std::lock_guard lock(mutex_);
+  return entries_.contains(key);
+}
+
 BlockCache::Room BlockCache::room() const {
   Room room{.disk = store_->room()};
   const std::lock_guard lock(mutex_);
-  room.memory = most_ - claimed_;
+  room.memory = memory_room();
   return room;
 }
 
@@ -146,9 +168,14 @@ std::string BlockCache::summary() const {
   const std::uint64_t asked = asked_.load(std::memory_order_relaxed);
   if (asked == 0) return {};
   const std::uint64_t made = made_.load(std::memory_order_relaxed);
+  std::uint64_t most = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    most = most_;
+  }
   return std::to_string(made) + " blocks decompressed, " +
          std::to_string((asked - std::min(made, asked)) * 100 / asked) + " % of " + std::to_string(asked) +
-         " were cached, in at most " + std::to_string(most_ >> 20) + " MiB" + summary_of_store();
+         " were cached, in at most " + std::to_string(most >> 20) + " MiB" + summary_of_store();
 }
 
 std::string BlockCache::summary_of_store() const {

@@ -3,7 +3,9 @@
 
 // A cache of decompressed blocks, shared by all threads of a dataset. If a block is evicted before most of its values
 // were read, access is probably random. When this block is decompressed again, it is stored in a file (block_store.h).
+// Blocks of remote files are then stored when they are first decompressed, so that they need not be fetched again.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -48,11 +50,12 @@ class BlockCache {
 
   // `most` is the maximum total size of cached blocks in memory. Larger blocks are returned, but not cached.
   explicit BlockCache(std::uint64_t most, std::shared_ptr<BlockStore> store = std::make_shared<BlockStore>())
-      : most_(most), store_(std::move(store)) {}
+      : usual_most_(most), store_(std::move(store)), most_(most) {}
 
   // Returns a cached block, or calls `make`. `requests` is the number of values that the caller reads. Errors from
   // `make` are returned only to this caller, and the next call tries again.
-  Result<std::shared_ptr<const void>> get(const Key& key, const Make& make, std::uint64_t requests = 1);
+  Result<std::shared_ptr<const void>> get(const Key& key, const Make& make, std::uint64_t requests = 1,
+                                          bool is_remote = false);
   // Removes a block that will not be requested again. Threads that wait for the block still receive it.
   void drop(const Key& key);
   // Removes a block from memory, so that it is stored in the file when it is made again.
@@ -62,8 +65,17 @@ class BlockCache {
   // Reserves memory for numbers that stay in memory outside of the cache, which then becomes smaller. If this succeeds,
   // `returned` bytes of earlier claims end. Returns false if more than three quarters of the cache would be reserved.
   bool claim(std::uint64_t bytes, std::uint64_t returned = 0);
+  // Reserves memory for numbers that are loaded when a file is opened, at most most() for all files. This memory is
+  // not part of the cache.
+  bool claim_index(std::uint64_t bytes);
+  // Sets a limit of at most most(), which applies to blocks that are cached later. Returns false if more than three
+  // quarters of it are claimed.
+  bool limit(std::uint64_t bytes);
+  std::uint64_t most() const { return usual_most_; }
   // Returns whether the block is cached. The block may be evicted before it is requested.
   bool has(const Key& key) const;
+  // Returns whether the block is cached, or being made by a thread for which get() waits.
+  bool is_expected(const Key& key) const;
   // "512 blocks decompressed, 90 % of 5,000 were cached, in at most 256 MiB; 900 MiB of blocks are in a file"
   std::string summary() const;
   // The room for blocks: in memory, and on the disk of the block store.
@@ -90,18 +102,23 @@ class BlockCache {
   };
 
   std::shared_ptr<Slot> slot_of(const Key& key, std::uint64_t requests);
-  BlockStore* store_for(const Key& key) const;
+  BlockStore* store_for(const Key& key, bool is_remote) const;
   std::string summary_of_store() const;
   void keep(const Key& key, const std::shared_ptr<Slot>& slot);
   void forget(const Key& key, const std::shared_ptr<Slot>& slot);
   void evict(std::map<Key, Entry>::iterator entry);
 
-  const std::uint64_t most_;
+  std::uint64_t memory_room() const { return most_ - std::min(most_, claimed_); }  // guarded by mutex_
+
+  const std::uint64_t usual_most_;
   const std::shared_ptr<BlockStore> store_;
   mutable ForkMutex mutex_;
-  std::map<Key, Entry> entries_;                // this and the next four are guarded by mutex_
+  std::uint64_t indexed_ = 0;                   // claimed by claim_index(); guarded by mutex_
+  std::uint64_t most_;                          // guarded by mutex_
+  std::map<Key, Entry> entries_;                // this and the next five are guarded by mutex_
   std::list<Key> ages_;                         // most recently used first
   std::set<Key> read_at_random_;                // evicted before most of their values were read
+  bool is_random_ = false;                      // whether there was such a block
   std::uint64_t bytes_ = 0, stored_bytes_ = 0;  // stored_bytes_: of stored blocks, included in bytes_
   std::uint64_t claimed_ = 0;  // reserved bytes; also guarded by mutex_; at most three quarters of most_
   std::atomic<std::uint64_t> made_{0}, asked_{0}, plain_bytes_{0};

@@ -101,6 +101,32 @@ TEST_F(StoredBlocks, ABlockThatIsReadInOrderIsNotStored) {
   EXPECT_EQ(store_->bytes(), 0u);
 }
 
+TEST_F(StoredBlocks, BlocksOfRemoteFilesAreStoredWhenTheyAreFirstMade) {
+  const auto read_remote = [&](std::uint64_t block) {
+    const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
+      ++made_;
+      const auto part = std::as_bytes(std::span(&block, 1));
+      const bool is_stored = store != nullptr && store->add({&part, 1}).has_value();
+      return BlockCache::Block{std::make_shared<int>(1), is_stored ? 8u : 60u, 10, is_stored};
+    };
+    EXPECT_TRUE(cache_.get({this, block}, make, 1, true));
+  };
+  for (int epoch = 0; epoch < 3; ++epoch)
+    for (std::uint64_t block = 0; block < 5; ++block) read_remote(block);
+  EXPECT_EQ(made_, 7) << "the first two were made before access was known to be random";
+}
+
+TEST_F(Blocks, ABlockThatIsBeingMadeIsExpected) {
+  const auto make = [&](BlockStore*) -> Result<BlockCache::Block> {
+    EXPECT_TRUE(cache_.is_expected({this, 0}));
+    EXPECT_FALSE(cache_.has({this, 0}));
+    return BlockCache::Block{std::make_shared<int>(1), 60};
+  };
+  EXPECT_FALSE(cache_.is_expected({this, 0}));
+  EXPECT_TRUE(cache_.get({this, 0}, make));
+  EXPECT_TRUE(cache_.is_expected({this, 0}));
+}
+
 TEST_F(StoredBlocks, ARequestMayReadManyValues) {
   const auto read_half = [&](std::uint64_t offset, std::uint64_t values) {
     const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {

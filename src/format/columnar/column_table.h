@@ -83,8 +83,8 @@ class ColumnTable : public ShardReader {
     double bytes_of_row = 0;  // of the blocks that hold the value of a row, on average
   };
   virtual Blocks blocks(std::size_t /*slot*/) const { return {}; }
-  // Adds the parts of the file that contain the blocks of a value, and returns whether these blocks are cached.
-  virtual bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const = 0;
+  // Adds the parts of the file that contain the blocks of a value and are not cached.
+  virtual void find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const = 0;
   // Returns the file offset of the row's first slot, or of the block that contains it.
   virtual std::uint64_t offset_of(std::uint64_t row) const = 0;
 };

@@ -45,8 +45,8 @@ Result<TableCell> unpack_by_one_read(const ColumnTable& table, const storage::Re
   constexpr std::uint64_t kGap = std::uint64_t{16} << 10U;  // reading fewer bytes than this costs less than another
                                                             // request
   std::vector<FileRange> blocks;
-  const bool is_at_hand = table.find_blocks(row, slot, blocks);
-  if (is_at_hand || blocks.size() < 2) return table.unpack(reader, row, slot, pin);
+  table.find_blocks(row, slot, blocks);
+  if (blocks.size() < 2) return table.unpack(reader, row, slot, pin);
   std::uint64_t begin = blocks.front().offset, end = 0, wanted = 0;
   for (const FileRange& block : blocks) {
     begin = std::min(begin, block.offset);

@@ -120,8 +120,8 @@ class PartitionedTable final : public ColumnTable {
     if (slot >= slots_.size() || slots_[slot].partition != nullptr) return {};
     return table_->blocks(slots_[slot].stored);
   }
-  bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override {
-    return slots_[slot].partition != nullptr || table_->find_blocks(row, slots_[slot].stored, blocks);
+  void find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override {
+    if (slots_[slot].partition == nullptr) table_->find_blocks(row, slots_[slot].stored, blocks);
   }
   std::uint64_t offset_of(std::uint64_t row) const override { return has_stored_ ? table_->offset_of(row) : 0; }
 

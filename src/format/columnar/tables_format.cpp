@@ -416,6 +416,26 @@ Result<void> TablesFormat::read(std::uint64_t index, memory::Record& record) con
   return done;
 }
 
+std::uint64_t TablesFormat::block_bytes() const {
+  const auto has_blocks = [&](const auto& table) {
+    for (std::size_t slot = 0; slot < choices_.size(); ++slot)
+      if (table->claimed_bytes() > 0 || table->blocks(slot).bytes > 0) return true;
+    return false;
+  };
+  return kind_.cache && std::ranges::any_of(tables_, has_blocks) ? kind_.cache->most() : 0;
+}
+
+void TablesFormat::limit_blocks(std::uint64_t bytes) const {
+  if (!kind_.cache || kind_.cache->limit(bytes)) return;
+  std::uint64_t returned = 0;
+  for (const auto& table : tables_) {
+    table->stop_keeping_numbers();
+    returned += table->claimed_bytes();
+  }
+  if (copy_.load(std::memory_order_acquire) == nullptr && !has_returned_claims_.exchange(true))
+    kind_.cache->claim(0, returned);
+}
+
 void TablesFormat::notice_changes() const {
   ShardedRecordFormat::notice_changes();
   if (copy_.load(std::memory_order_acquire) == nullptr) return;
@@ -440,7 +460,8 @@ std::unique_ptr<RowCopy> TablesFormat::make_row_copy(std::span<const ArrayView> 
   for (const ArrayView& row : first_rows) specs.push_back(row.spec);
   const std::uint64_t bytes = RowCopy::bytes_of(size(), specs);
   std::uint64_t returned = 0;
-  for (const auto& table : tables_) returned += table->claimed_bytes();
+  if (!has_returned_claims_.load())
+    for (const auto& table : tables_) returned += table->claimed_bytes();
   if (!kind_.cache || !kind_.cache->claim(bytes, returned)) return nullptr;
   auto copy = RowCopy::make(size(), std::move(specs), (choices_.size() + kColumnsOfPart - 1) / kColumnsOfPart);
   if (copy)
@@ -525,8 +546,7 @@ std::optional<TablesFormat::Ranges> TablesFormat::ranges_of(const Location& loca
     const auto cell = location.table->location(location.row, slot);
     if (!cell) return {};
     if (cell->in == CellLocation::In::kFile && cell->bytes > 0) ranges.stored.push_back({cell->offset, cell->bytes});
-    if (cell->in == CellLocation::In::kPacked && !location.table->find_blocks(location.row, slot, ranges.blocks))
-      ranges.are_blocks_at_hand = false;
+    if (cell->in == CellLocation::In::kPacked) location.table->find_blocks(location.row, slot, ranges.blocks);
   }
   return ranges;
 }
@@ -538,12 +558,12 @@ Result<void> TablesFormat::find_pieces(std::uint64_t index, std::vector<storage:
   FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*location.table));
   if (const auto view = reader->view(location.table->offset_of(location.row), 0); view && *view) return {};
   const auto ranges = ranges_of(location);
-  if (!ranges || (!ranges->are_blocks_at_hand && !options_.storage->is_remote())) return {};
-  const auto add = [&](const std::vector<FileRange>& all) {
-    for (const FileRange& range : all) pieces.push_back({reader, {}, range.offset, range.bytes});
+  if (!ranges || (!ranges->blocks.empty() && !options_.storage->is_remote())) return {};
+  const auto add = [&](const std::vector<FileRange>& all, bool are_shared) {
+    for (const FileRange& range : all) pieces.push_back({reader, {}, range.offset, range.bytes, {}, are_shared});
   };
-  add(ranges->stored);
-  if (!ranges->are_blocks_at_hand) add(ranges->blocks);  // all or none, so that accept() can identify them
+  add(ranges->stored, false);
+  add(ranges->blocks, true);
   return {};
 }
 
@@ -553,22 +573,23 @@ Result<void> TablesFormat::accept(std::uint64_t index, std::span<const Bytes> pi
   record.more.resize(
       std::max(record.more.size(), pieces.size() + choices_.size()));  // the pieces are in the first ones
   record.bytes_read = 0;
+  FEEDLINE_CHECK(record.piece_offsets.size() == pieces.size());
   const Location location = find_sample(index);
   const auto accept_all = [&]() -> Result<void> {
     FEEDLINE_TRY(auto reader, open_shards_.reader(*location.table));
-    const auto ranges = ranges_of(location);
-    const std::size_t blocks = ranges ? pieces.size() - ranges->stored.size() : 0;
-    FEEDLINE_CHECK(blocks == 0 || blocks == ranges->blocks.size());
-    const FetchedReader fetched(*reader, blocks == 0 ? std::span<const FileRange>() : ranges->blocks,
-                                pieces.last(blocks));
+    std::vector<FileRange> ranges;
+    for (std::size_t i = 0; i < pieces.size(); ++i) ranges.push_back({record.piece_offsets[i], pieces[i].size()});
+    const FetchedReader fetched(*reader, ranges, pieces);
     const std::shared_ptr<const storage::Reader> shared(std::shared_ptr<const void>(), &fetched);
-    std::size_t piece = 0;
     const auto cell_of = [&](std::size_t slot, memory::ByteBuffer& room) -> Result<TableCell> {
       FEEDLINE_TRY(const CellLocation found, location.table->location(location.row, slot));
-      if (found.in == CellLocation::In::kFile && found.bytes > 0) {
-        FEEDLINE_CHECK(piece < pieces.size() && pieces[piece].size() == found.bytes);
+      const auto is_found = [&](const FileRange& range) {
+        return range.offset == found.offset && range.bytes == found.bytes;
+      };
+      const auto stored = std::ranges::find_if(ranges, is_found);
+      if (found.in == CellLocation::In::kFile && stored != ranges.end()) {
         record.bytes_read += found.bytes;
-        return TableCell{false, pieces[piece++], found.shape};
+        return TableCell{false, pieces[static_cast<std::size_t>(stored - ranges.begin())], found.shape};
       }
       auto cell = read_cell(*location.table, shared, location.row, slot, record, room);
       if (!cell) return of_field(choices_[slot], std::move(cell).error());

@@ -65,6 +65,8 @@ class TablesFormat final : public ShardedRecordFormat {
   ShuffleBlocks shuffle_blocks() const override;
   BlockCosts block_costs() const override;
   BlockCounts block_counts() const override;
+  std::uint64_t block_bytes() const override;
+  void limit_blocks(std::uint64_t bytes) const override;
   void notice_changes() const override;
   Where where(std::uint64_t index) const override;
 
@@ -87,10 +89,10 @@ class TablesFormat final : public ShardedRecordFormat {
   Result<void> read_slot(const Location& location, const std::shared_ptr<const storage::Reader>& reader,
                          std::size_t slot, memory::Record& record, memory::Record::Field& field) const;
   Result<void> read_row(const Location& location, memory::Record& record) const;
-  // The parts of the file that a row's values need, including blocks. ranges_of() returns nullopt if read() will fail.
+  // The parts of the file that a row's values need, and the blocks that are not cached. ranges_of() returns nullopt if
+  // read() will fail.
   struct Ranges {
     std::vector<FileRange> stored, blocks;
-    bool are_blocks_at_hand = true;
   };
   std::optional<Ranges> ranges_of(const Location& location) const;
   RowCopy* row_copy(std::span<const ArrayView> first_rows) const;
@@ -115,6 +117,7 @@ class TablesFormat final : public ShardedRecordFormat {
   mutable std::unique_ptr<RowCopy> copy_owner_;  // guarded by copy_mutex_
   mutable std::atomic<RowCopy*> copy_{nullptr};
   mutable std::atomic<bool> has_tried_copy_{false}, has_dropped_blocks_{false}, is_changed_{false};
+  mutable std::atomic<bool> has_returned_claims_{false};  // of the tables, to the cache
   std::vector<std::vector<std::uint64_t>> whole_;  // per shard: the rows that lack no field; empty if all rows are used
 };
 

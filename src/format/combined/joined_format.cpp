@@ -40,6 +40,18 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
     const RecordFormat& part = part_of(index);
     return part.read_field(index, field, record);
   }
+  std::uint64_t block_bytes() const override {
+    std::uint64_t bytes = 0;
+    for (const auto& part : parts()) bytes += part->block_bytes();
+    return bytes;
+  }
+  // In proportion to the memory that each part may use.
+  void limit_blocks(std::uint64_t bytes) const override {
+    const auto share = static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(block_bytes(), 1));
+    for (const auto& part : parts())
+      if (const std::uint64_t usual = part->block_bytes(); usual > 0)
+        part->limit_blocks(static_cast<std::uint64_t>(share * static_cast<double>(usual)));
+  }
   void notice_changes() const override {
     for (const auto& part : parts()) part->notice_changes();
   }

@@ -133,6 +133,8 @@ class SubsetRecords final : public SubsetFormat<RecordFormat> {
     return selected;
   }
   bool is_in_memory() const override { return whole().is_in_memory(); }
+  std::uint64_t block_bytes() const override { return whole().block_bytes(); }
+  void limit_blocks(std::uint64_t bytes) const override { whole().limit_blocks(bytes); }
   void notice_changes() const override { whole().notice_changes(); }
   std::vector<std::unique_ptr<const UncheckedObject>> unchecked() const override { return whole().unchecked(); }
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cache/checksum.h"
+#include "cache/copy_folder.h"
 #include "cache/places.h"
 #include "cache/publication.h"
 
@@ -147,8 +148,13 @@ Result<std::string> made_plain(const storage::Storage& storage, const std::strin
   copy.waits = [&](const std::string& holder) {
     if (notes != nullptr) notes->add("waited for " + holder + " to create the decompressed copy of '" + path + "'");
   };
+  copy.reserve = [&](std::uint64_t bytes) { return cache::make_room(folder + "/plain", bytes); };
+  cache::add_use(copy.path);
   auto published = cache::find_or_make(copy, writes);
-  if (published) return copy.path;
+  if (published) {
+    cache::note_last_use(copy.path);
+    return copy.path;
+  }
   return std::unexpected(without_a_place(std::move(published).error(), path));
 }
 

@@ -24,8 +24,9 @@ using MakePlain = std::function<Result<void>(const storage::Reader& reader, cach
 
 // Returns the path of the local uncompressed copy of `path`. Calls `make` to write the copy, unless a copy for this
 // size and modification time exists. Threads and processes that need the same shard wait until one of them has written
-// the copy (cache/publication.h). `extension` is the file extension of the copy, such as ".tar". Fails with kStorage if
-// the shard cannot be read or the cache cannot be written, and with kData if `make` does.
+// the copy (cache/publication.h). `extension` is the file extension of the copy, such as ".tar". If there is not enough
+// room, copies that no process uses are removed (cache/copy_folder.h). Fails with kStorage if the shard cannot be read,
+// the copies in use leave too little room or the cache cannot be written, and with kData if `make` does.
 Result<std::string> made_plain(const storage::Storage& storage, const std::string& path, std::string_view extension,
                                const MakePlain& make, cache::Notes* notes = nullptr,
                                const cache::SystemWrites& writes = cache::system_writes());

@@ -13,7 +13,7 @@ namespace {
 
 // The text of a column, and the offsets of its cells.
 struct ColumnText {
-  std::string text;
+  SpilledArray<char> text;
   std::vector<std::uint64_t> offsets;
 };
 
@@ -45,9 +45,11 @@ TableColumnCells cells_of(TableColumn column) {
   auto owner = std::make_shared<ColumnText>();
   owner->text = std::move(column.text);
   owner->offsets.push_back(0);
-  owner->offsets.insert(owner->offsets.end(), column.ends.begin(), column.ends.end());
+  const auto ends = column.ends.values();
+  owner->offsets.insert(owner->offsets.end(), ends.begin(), ends.end());
+  const auto text = owner->text.values();
   const TextCells::Chunk chunk{column.ends.size(), reinterpret_cast<const std::byte*>(owner->offsets.data()), true,
-                               owner->text};
+                               std::string_view(text.data(), text.size())};
   made.cells = std::make_shared<const TextCells>(
       TextCells{column.ends.size(), std::vector<TextCells::Chunk>{chunk}, std::move(owner)});
   return made;

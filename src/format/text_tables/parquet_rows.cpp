@@ -105,6 +105,7 @@ Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& s
     made.lines.push_back(row + 1);  // row numbers, because there are no lines
   }
   if (made.rows() == 0) return data_error("the table has no rows", "format");
+  made.seal();
   return made;
 }
 

@@ -27,91 +27,6 @@ std::string lower(std::string_view text) {
   return made;
 }
 
-Result<Table> parse_separated(TextRows rows) {
-  auto head = rows.next_cells();
-  if (!head) return wrong(rows.line(), head.error());
-  if (!*head) return data_error("the table is empty: the first line must contain the column names", "format");
-  Table table;
-  for (const Cell& cell : **head) {
-    if (table.find(cell.text) != nullptr) return wrong(rows.line(), "names the column '" + cell.text + "' twice");
-    table.columns.push_back({.name = cell.text});
-  }
-  while (true) {
-    const auto row = rows.next_cells();
-    if (!row) return wrong(rows.line(), row.error());
-    if (!*row) return table;
-    const std::vector<Cell>& cells = **row;
-    if (cells.size() != table.columns.size())
-      return wrong(rows.line(), "has " + std::to_string(cells.size()) + " cells, but the first line names " +
-                                    std::to_string(table.columns.size()) + " columns");
-    for (std::size_t i = 0; i < cells.size(); ++i) table.columns[i].add(cells[i]);
-    table.lines.push_back(rows.line());
-  }
-}
-
-// Appends objects to a table as rows.
-class ObjectRows {
- public:
-  Result<void> add(std::uint64_t line, const JsonObject& object) {
-    for (const auto& [name, cell] : object) {
-      const auto [found, is_first] = locations_.emplace(name, table_.columns.size());
-      if (is_first) {
-        table_.columns.push_back({.name = name});
-        for (std::uint64_t i = 0; i < table_.rows(); ++i) table_.columns.back().add({});
-      }
-      TableColumn& column = table_.columns[found->second];
-      if (column.ends.size() > table_.rows()) return wrong(line, "has '" + name + "' twice");
-      column.add(cell);
-    }
-    table_.lines.push_back(line);
-    for (TableColumn& column : table_.columns)
-      if (column.ends.size() < table_.rows()) column.add({});
-    return {};
-  }
-  Table take() { return std::move(table_); }
-
- private:
-  Table table_;
-  std::map<std::string, std::size_t, std::less<>> locations_;
-};
-
-Result<Table> parse_objects(TextRows rows) {
-  ObjectRows made;
-  while (true) {
-    const auto object = rows.next_object();
-    if (!object) return wrong(rows.line(), object.error());
-    if (!*object) return made.take();
-    FEEDLINE_CHECK_OK(made.add(rows.line(), **object));
-  }
-}
-
-// Parses the objects of an array: "[{...}, {...}]".
-Result<Table> parse_array(std::string_view text) {
-  ObjectRows made;
-  text::JsonReader reader(text);
-  std::uint64_t line = 1;
-  std::size_t counted = 0;
-  const auto line_at = [&](std::size_t offset) {
-    line += static_cast<std::uint64_t>(std::ranges::count(text.substr(counted, offset - counted), '\n'));
-    counted = offset;
-    return line;
-  };
-  Result<void> added;
-  const bool is_whole = reader.array([&] {
-    const auto element = reader.raw();
-    if (!element) return false;
-    const std::uint64_t at = line_at(static_cast<std::size_t>(element->data() - text.data()));
-    const auto object = parse_json_object(*element);
-    added = object ? made.add(at, *object) : wrong(at, object.error());
-    return added.has_value();
-  });
-  FEEDLINE_CHECK_OK(added);
-  if (!is_whole || !reader.finish())
-    return wrong(line_at(static_cast<std::size_t>(reader.offset())),
-                 "is not valid JSON in an array of objects: " + reader.problem());
-  return made.take();
-}
-
 std::string_view without_blanks(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
   const std::size_t first = text.find_first_not_of(kBlanks);
@@ -162,7 +77,7 @@ std::optional<double> real_in(std::string_view text) { return number_in<double>(
 
 void TableColumn::add(const Cell& cell) {
   const std::uint64_t row = ends.size();
-  text += cell.text;
+  text.append(cell.text);
   ends.push_back(text.size());
   absent.push_back(cell.kind == CellKind::kAbsent);
   if (cell.kind == CellKind::kAbsent) return;
@@ -184,8 +99,8 @@ void TableColumn::add(const Cell& cell) {
 
 void TableColumn::append(const TableColumn& other) {
   const std::uint64_t begin = text.size(), rows = ends.size();
-  text += other.text;
-  for (const std::uint64_t end : other.ends) ends.push_back(begin + end);
+  text.append(other.text.values());
+  for (const std::uint64_t end : other.ends.values()) ends.push_back(begin + end);
   absent.insert(absent.end(), other.absent.begin(), other.absent.end());
   there += other.there;
   integers += other.integers;
@@ -208,6 +123,8 @@ void Table::add_constant(std::string name, const Cell& cell) {
   TableColumn column;
   column.name = std::move(name);
   for (std::uint64_t row = 0; row < rows(); ++row) column.add(cell);
+  column.text.seal();
+  column.ends.seal();
   columns.push_back(std::move(column));
 }
 
@@ -217,11 +134,19 @@ void Table::append(Table other) {
   for (const TableColumn& column : columns)
     if (other.find(column.name) == nullptr) other.add_constant(column.name, {});
   for (TableColumn& column : columns) column.append(*other.find(column.name));
-  lines.insert(lines.end(), other.lines.begin(), other.lines.end());
+  lines.append(other.lines.values());
   for (UnopenedColumn& column : other.unread)
     if (std::ranges::find(unread, column.name, &UnopenedColumn::name) == unread.end())
       unread.push_back(std::move(column));
   std::erase_if(unread, [&](const UnopenedColumn& column) { return find(column.name) != nullptr; });
+}
+
+void Table::seal() {
+  lines.seal();
+  for (TableColumn& column : columns) {
+    column.text.seal();
+    column.ends.seal();
+  }
 }
 
 std::string Table::names() const {
@@ -266,19 +191,129 @@ bool begins_json_table(std::string_view text) {
   return false;
 }
 
-Result<Table> parse_table(std::string_view text, char separator) {
-  if (is_utf16(text))
+Result<void> TableParser::add_cells(const std::vector<Cell>& cells, std::uint64_t line) {
+  if (table_.columns.empty()) {
+    for (const Cell& cell : cells) {
+      if (table_.find(cell.text) != nullptr) return wrong(line, "names the column '" + cell.text + "' twice");
+      table_.columns.push_back({.name = cell.text});
+    }
+    return {};
+  }
+  if (cells.size() != table_.columns.size())
+    return wrong(line, "has " + std::to_string(cells.size()) + " cells, but the first line names " +
+                           std::to_string(table_.columns.size()) + " columns");
+  for (std::size_t i = 0; i < cells.size(); ++i) table_.columns[i].add(cells[i]);
+  table_.lines.push_back(line);
+  return {};
+}
+
+Result<void> TableParser::add_object(const JsonObject& object, std::uint64_t line) {
+  for (const auto& [name, cell] : object) {
+    const auto [found, is_first] = locations_.emplace(name, table_.columns.size());
+    if (is_first) {
+      table_.columns.push_back({.name = name});
+      for (std::uint64_t i = 0; i < table_.rows(); ++i) table_.columns.back().add({});
+    }
+    TableColumn& column = table_.columns[found->second];
+    if (column.ends.size() > table_.rows()) return wrong(line, "has '" + name + "' twice");
+    column.add(cell);
+  }
+  table_.lines.push_back(line);
+  for (TableColumn& column : table_.columns)
+    if (column.ends.size() < table_.rows()) column.add({});
+  return {};
+}
+
+// Reads the kind of the table from the first characters.
+Result<void> TableParser::start() {
+  if (is_utf16(text_))
     return data_error(
         "the table is not UTF-8 but UTF-16 (or UTF-32): convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8",
         "format");
-  const bool is_array =
-      separator == '\0' &&
-      text.substr(std::min(text.find_first_not_of(" \t\r\n\xef\xbb\xbf"), text.size())).starts_with('[');
-  FEEDLINE_TRY(Table table, is_array            ? parse_array(text)
-                            : separator == '\0' ? parse_objects({text, separator})
-                                                : parse_separated({text, separator}));
-  if (table.rows() == 0) return data_error("the table has no rows", "format");
-  return table;
+  const std::size_t first = text_.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  has_started_ = first != text_.npos;
+  is_array_ = has_started_ && separator_ == '\0' && text_[first] == '[';
+  return {};
+}
+
+// Parses the rows that are complete: rows that end before the text does, and all rows at the end of the table.
+Result<void> TableParser::parse(bool is_end) {
+  TextRows rows(text_, separator_, line_);
+  TextRows::Position parsed{0, line_};
+  while (true) {
+    if (separator_ == '\0') {
+      const auto object = rows.next_object();
+      if (!is_end && rows.at_end()) break;
+      if (!object) return wrong(rows.line(), object.error());
+      if (!*object) break;
+      FEEDLINE_CHECK_OK(add_object(**object, rows.line()));
+    } else {
+      const auto cells = rows.next_cells();
+      if (!is_end && rows.at_end()) break;
+      if (!cells) return wrong(rows.line(), cells.error());
+      if (!*cells) break;
+      FEEDLINE_CHECK_OK(add_cells(**cells, rows.line()));
+    }
+    parsed = rows.position();
+  }
+  text_.erase(0, parsed.offset);
+  line_ = parsed.line;
+  return {};
+}
+
+Result<void> TableParser::feed(std::string_view part) {
+  constexpr std::size_t kStart = 64;  // enough to recognise the kind
+  text_ += part;
+  if (!has_started_ && text_.size() < kStart) return {};
+  if (!has_started_) FEEDLINE_CHECK_OK(start());
+  return is_array_ || !has_started_ ? Result<void>() : parse(false);
+}
+
+Result<Table> TableParser::finish() {
+  if (!has_started_) FEEDLINE_CHECK_OK(start());
+  if (is_array_) {
+    FEEDLINE_CHECK_OK(parse_array());
+  } else {
+    FEEDLINE_CHECK_OK(parse(true));
+  }
+  if (separator_ != '\0' && table_.columns.empty())
+    return data_error("the table is empty: the first line must contain the column names", "format");
+  if (table_.rows() == 0) return data_error("the table has no rows", "format");
+  table_.seal();
+  return std::move(table_);
+}
+
+// Parses the objects of an array: "[{...}, {...}]".
+Result<void> TableParser::parse_array() {
+  const std::string_view text = text_;
+  text::JsonReader reader(text);
+  std::uint64_t line = 1;
+  std::size_t counted = 0;
+  const auto line_at = [&](std::size_t offset) {
+    line += static_cast<std::uint64_t>(std::ranges::count(text.substr(counted, offset - counted), '\n'));
+    counted = offset;
+    return line;
+  };
+  Result<void> added;
+  const bool is_whole = reader.array([&] {
+    const auto element = reader.raw();
+    if (!element) return false;
+    const std::uint64_t at = line_at(static_cast<std::size_t>(element->data() - text.data()));
+    const auto object = parse_json_object(*element);
+    added = object ? add_object(*object, at) : wrong(at, object.error());
+    return added.has_value();
+  });
+  FEEDLINE_CHECK_OK(added);
+  if (!is_whole || !reader.finish())
+    return wrong(line_at(static_cast<std::size_t>(reader.offset())),
+                 "is not valid JSON in an array of objects: " + reader.problem());
+  return {};
+}
+
+Result<Table> parse_table(std::string_view text, char separator) {
+  TableParser parser(separator);
+  FEEDLINE_CHECK_OK(parser.feed(text));
+  return parser.finish();
 }
 
 }  // namespace feedline::format

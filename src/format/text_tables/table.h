@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +12,7 @@
 #include "feedline/dataset.h"
 #include "feedline/error.h"
 #include "format/compression/compression.h"
+#include "format/text_tables/spilled_array.h"
 #include "format/text_tables/text_rows.h"
 
 namespace feedline::format {
@@ -17,9 +20,9 @@ namespace feedline::format {
 // One column, with the text of its cells concatenated.
 struct TableColumn {
   std::string name;
-  std::string text;                 // text of all cells
-  std::vector<std::uint64_t> ends;  // end of each cell in text
-  std::vector<bool> absent;
+  SpilledArray<char> text = {};           // text of all cells
+  SpilledArray<std::uint64_t> ends = {};  // end of each cell in text
+  std::vector<bool> absent = {};
   // The number of cells that have a value, and how many of these are 64-bit integers, numbers, JSON values, markers of
   // missing values ("NA"), and integers of more than 64 bits.
   std::uint64_t there = 0, integers = 0, reals = 0, json = 0, missing = 0, too_large = 0;
@@ -32,7 +35,7 @@ struct TableColumn {
 
   std::string_view cell(std::uint64_t row) const {
     const std::uint64_t begin = row == 0 ? 0 : ends[row - 1];
-    return std::string_view(text).substr(begin, ends[row] - begin);
+    return {text.values().data() + begin, ends[row] - begin};
   }
   bool are_integers() const { return integers > 0 && integers + missing == there; }
   bool are_numbers() const { return reals > 0 && reals + missing == there; }
@@ -44,15 +47,16 @@ struct TableColumn {
   void append(const TableColumn& other);
 };
 
-// A table in memory.
+// A table, in memory or, if it is large, in mapped files. Call seal() before reading cells.
 struct Table {
   std::vector<TableColumn> columns;
-  std::vector<std::uint64_t> lines;         // line number of each row, for messages
+  SpilledArray<std::uint64_t> lines = {};   // line number of each row, for messages
   std::vector<UnopenedColumn> unread = {};  // columns that were not read, and the reasons
 
   std::uint64_t rows() const { return lines.size(); }
   const TableColumn* find(std::string_view name) const;
   std::string names() const;
+  void seal();
   // Adds a column with the same cell in each row.
   void add_constant(std::string name, const Cell& cell);
   // Appends the rows of another table. If only one table has a column, or the column could be read in only one, it is
@@ -75,10 +79,33 @@ bool has_json_name(std::string_view path);
 bool begins_json_table(std::string_view text);
 std::optional<Compression> compression_of(std::string_view path);
 
+// Parses a table in parts, so that its text need not fit into memory; only arrays of objects are parsed as a whole. The
+// errors are those of parse_table().
+class TableParser {
+ public:
+  explicit TableParser(char separator) : separator_(separator) {}
+  Result<void> feed(std::string_view part);
+  Result<Table> finish();  // call once, after the last part
+
+ private:
+  Result<void> start();
+  Result<void> parse(bool is_end);
+  Result<void> parse_array();
+  Result<void> add_cells(const std::vector<Cell>& cells, std::uint64_t line);
+  Result<void> add_object(const JsonObject& object, std::uint64_t line);
+
+  const char separator_;
+  std::string text_;  // that was not parsed yet
+  std::uint64_t line_ = 1;
+  bool has_started_ = false, is_array_ = false;
+  Table table_;
+  std::map<std::string, std::size_t, std::less<>> locations_;  // of the columns of objects
+};
+
 // Parses a table. The first row of separated values has the column names. JSON objects, in lines or in one array,
 // contain the column names; if an object lacks a column, the cell is absent. Fails with kData and the line if a row has
 // too many or too few cells, a name is duplicated, there are no rows, a quote is not closed, JSON is invalid, or the
-// text is UTF-16.
+// text is UTF-16. The table is sealed.
 Result<Table> parse_table(std::string_view text, char separator);
 
 }  // namespace feedline::format

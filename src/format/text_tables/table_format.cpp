@@ -141,8 +141,9 @@ std::uint64_t TableFormat::compute_fingerprint() const {
     fingerprint.add(field.description.name);
     fingerprint.add(static_cast<std::uint64_t>(field.description.kind));
     const TableColumn& column = table_.columns[field.column];
-    fingerprint.add(column.text);
-    fingerprint.add(column.ends);
+    const auto text = column.text.values();
+    fingerprint.add(std::string_view(text.data(), text.size()));
+    fingerprint.add(column.ends.values());
   }
   for (const std::uint64_t row : rows_) fingerprint.add(row);
   return fingerprint.value();

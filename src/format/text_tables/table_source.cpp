@@ -22,9 +22,10 @@
 namespace feedline::format {
 namespace {
 
-// The maximum size of a decompressed table. The size is limited because tables are stored in memory, and small files
-// can decompress to any size.
+// The maximum size of a decompressed table, because small files can decompress to any size.
 constexpr std::uint64_t kMostTableBytes = std::uint64_t{16} << 30U;
+// The size of the parts in which larger files are read.
+constexpr std::uint64_t kPartBytes = std::uint64_t{8} << 20U;
 // The number of bytes at the start of a .json file that are searched for its first object.
 constexpr std::size_t kJsonStart = std::size_t{1} << 20U;
 constexpr std::string_view kLabel = "label";  // the field of class folders
@@ -137,22 +138,53 @@ std::string folder_of(const std::string& path) {
   return slash == path.npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Passes the contents of a file to `take`, in parts unless the file is small.
+Result<void> read_parts(const storage::Storage& storage, const std::string& path,
+                        const StreamDecompression::Take& take) {
+  FEEDLINE_TRY(const auto stat, storage.stat(path));
+  memory::ByteBuffer buffer;
+  if (stat.bytes <= kPartBytes) {
+    FEEDLINE_TRY(const auto bytes, storage.read_all(path, buffer, stat.bytes));
+    return take(bytes);
+  }
+  FEEDLINE_TRY(const auto reader, storage.open_version(path, storage::Access::kRead, stat));
+  for (std::uint64_t offset = 0; offset < stat.bytes;) {
+    const auto part = buffer.resize(static_cast<std::size_t>(std::min(kPartBytes, stat.bytes - offset)));
+    FEEDLINE_TRY(const std::size_t got, reader->read_at(offset, part));
+    if (got < part.size()) return storage_error("the file became shorter while it was read", 0);
+    FEEDLINE_CHECK_OK(take(part));
+    offset += got;
+  }
+  return {};
+}
+
 Result<Table> read_one(const std::shared_ptr<const storage::Storage>& storage, const std::string& path) {
   const auto separator = separator_of(path);
   if (!separator) return read_parquet_rows(storage, path);
-  FEEDLINE_TRY(const auto stat, storage->stat(path));
-  memory::ByteBuffer buffer, plain;
-  FEEDLINE_TRY(std::span<const std::byte> bytes, storage->read_all(path, buffer, stat.bytes));
-  const auto compression = compression_of(path);
-  if (const std::string kind(archive_kind_of(bytes)); !compression && !kind.empty())
-    return data_error("the file is " + kind +
-                          " data, not a text table: decompress it, or if it is gzip, zstd or bzip2, append .gz, .zst "
-                          "or .bz2 to its name",
-                      "format");
-  if (compression) {
-    FEEDLINE_TRY(bytes, decompress(*compression, bytes, plain, kMostTableBytes));
-  }
-  return parse_table({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, *separator);
+  TableParser parser(*separator);
+  const auto parse = [&parser](std::span<const std::byte> part) {
+    return parser.feed({reinterpret_cast<const char*>(part.data()), part.size()});
+  };
+  std::optional<StreamDecompression> stream;
+  bool is_first = true;
+  const auto take = [&](std::span<const std::byte> part) -> Result<void> {
+    if (std::exchange(is_first, false)) {
+      const auto compression = compression_of(path);
+      if (const std::string kind(archive_kind_of(part)); !compression && !kind.empty())
+        return data_error("the file is " + kind +
+                              " data, not a text table: decompress it, or if it is gzip, zstd or bzip2, append .gz, "
+                              ".zst or .bz2 to its name",
+                          "format");
+      if (compression) {
+        FEEDLINE_TRY(auto started, StreamDecompression::start(*compression, kMostTableBytes));
+        stream.emplace(std::move(started));
+      }
+    }
+    return stream ? stream->feed(part, parse) : parse(part);
+  };
+  FEEDLINE_CHECK_OK(read_parts(*storage, path, take));
+  if (stream) FEEDLINE_CHECK_OK(stream->finish(parse));
+  return parser.finish();
 }
 
 // Decompresses up to kJsonStart bytes of `packed`, the start of a compressed file.
@@ -241,6 +273,7 @@ Result<ReadTable> read_tables(const std::shared_ptr<const storage::Storage>& sto
       all.table.append(std::move(*table));
     all.ends.push_back(all.table.rows());
   }
+  all.table.seal();
   return all;
 }
 

@@ -8,8 +8,9 @@
 
 namespace feedline::format {
 
-TextRows::TextRows(std::string_view text, char separator) : text_(text), separator_(separator) {
-  if (text_.starts_with(text::kByteOrderMark)) at_ = text::kByteOrderMark.size();
+TextRows::TextRows(std::string_view text, char separator, std::uint64_t line)
+    : text_(text), separator_(separator), line_(line), row_line_(line) {
+  if (line == 1 && text_.starts_with(text::kByteOrderMark)) at_ = text::kByteOrderMark.size();
 }
 
 bool TextRows::skip_line_end() {

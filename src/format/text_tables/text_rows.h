@@ -35,18 +35,25 @@ using JsonObject = std::vector<std::pair<std::string, Cell>>;
 // with LF or CRLF; in separated values, they may also end with CR.
 class TextRows {
  public:
-  // `separator` is ',' or '\t', or '\0' for JSON objects.
-  TextRows(std::string_view text, char separator);
+  // A position at the start of a row.
+  struct Position {
+    std::size_t offset = 0;
+    std::uint64_t line = 1;
+  };
+  // `separator` is ',' or '\t', or '\0' for JSON objects. `line` is the number of the first line.
+  TextRows(std::string_view text, char separator, std::uint64_t line = 1);
 
   // Returns the line number of the last returned row.
   std::uint64_t line() const { return row_line_; }
+  Position position() const { return {at_, line_}; }
+  // Returns whether all of the text was read. The last returned row may then be incomplete, if more text follows.
+  bool at_end() const { return at_ >= text_.size(); }
   // Returns the next row of separated values, or nullopt at the end. Error messages complete a sentence about line().
   std::expected<std::optional<std::vector<Cell>>, std::string> next_cells();
   // Returns the names and values of the next object, in the order of the text.
   std::expected<std::optional<JsonObject>, std::string> next_object();
 
  private:
-  bool at_end() const { return at_ >= text_.size(); }
   bool skip_line_end();
   void skip_empty_lines();
   std::expected<Cell, std::string> quoted_cell();
@@ -55,7 +62,7 @@ class TextRows {
   const std::string_view text_;
   const char separator_;
   std::size_t at_ = 0;
-  std::uint64_t line_ = 1, row_line_ = 1;
+  std::uint64_t line_, row_line_;
 };
 
 }  // namespace feedline::format

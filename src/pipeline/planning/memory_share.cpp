@@ -35,6 +35,8 @@ constexpr std::uint64_t kMostFromFar = std::uint64_t{256} << 20;
 // shards.
 constexpr std::uint64_t kCopyShare = 8;
 constexpr std::uint64_t kMostCopying = 2 * cache::kPiecesAtOnce * cache::kPieceBytes;
+// Decompressed blocks may use this fraction of the budget.
+constexpr std::uint64_t kBlockShare = 4;
 // The assumed size of a row of a variable-size field if the format does not know it, until the first batch has been
 // measured.
 constexpr std::uint64_t kUnknownRowBytes = 1024;
@@ -79,7 +81,10 @@ Result<void> share_memory(const Recipe& recipe, std::uint64_t asked_for, Pipelin
                  "batch_size or set memory_budget"));
   if (!cached_storages(recipe).empty())
     plan.copy_bytes = std::min({kMostCopying, plan.memory_budget / kCopyShare, plan.memory_budget - needed});
-  const std::uint64_t budget = plan.memory_budget - plan.copy_bytes;  // for batches and read-ahead
+  if (recipe.records)
+    plan.block_bytes = std::min({recipe.records->block_bytes(), plan.memory_budget / kBlockShare,
+                                 plan.memory_budget - plan.copy_bytes - needed});
+  const std::uint64_t budget = plan.memory_budget - plan.copy_bytes - plan.block_bytes;  // for batches and read-ahead
   plan.slots = std::max<std::uint64_t>(budget / each, 1);
   if (!given)
     plan.slots = std::min(plan.slots, std::clamp(kSmallBatchesBytes / each, kDefaultSlots, kMostSmallBatches));

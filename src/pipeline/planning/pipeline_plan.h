@@ -61,8 +61,9 @@ struct PipelinePlan {
   bool short_rows = false;             // filled faster than a thread wakes up
   std::uint64_t read_ahead_bytes = 0;  // maximum for stored samples that are fetched ahead
   std::uint64_t copy_bytes = 0;        // maximum for pieces of shards in transfer to a cache
+  std::uint64_t block_bytes = 0;       // maximum for decompressed blocks of the source
 
-  std::uint64_t bytes_for_batches() const { return memory_budget - read_ahead_bytes - copy_bytes; }
+  std::uint64_t bytes_for_batches() const { return memory_budget - read_ahead_bytes - copy_bytes - block_bytes; }
 };
 
 // Returns the schema of a delivered row.

@@ -85,9 +85,11 @@ void FetchPool::finish(Entry& entry, const FetchTable::Outcome& outcome, Entries
   held_bytes_ -= entry.held_bytes;
   entry.held_bytes = entry.buffer_bytes();
   held_bytes_ += entry.held_bytes;
-  if (outcome.is_whole) mean_bytes_ += (outcome.bytes + 1) / 16 - mean_bytes_ / 16;
-  if (!outcome.was_near && outcome.is_whole) depth_.completed(base::now_ns() - entry.started_ns);
-  if (entry.is_abandoned) put_away(entry, unused);
+  for (const FetchTable::Part& part : std::span(entry.parts).first(entry.used))
+    if (part.shared && part.shared->users++ == 0) held_bytes_ += part.shared->buffer.capacity();
+  if (outcome.is_whole || entry.used == 0) mean_bytes_ += (outcome.bytes + 1) / 16 - mean_bytes_ / 16;
+  if (!outcome.was_near && !outcome.was_shared && outcome.is_whole) depth_.completed(base::now_ns() - entry.started_ns);
+  if (entry.is_abandoned) drop(entry, unused);
 }
 
 FetchPool::Entry* FetchPool::claim(std::uint64_t sample) {
@@ -95,6 +97,11 @@ FetchPool::Entry* FetchPool::claim(std::uint64_t sample) {
   depth_.taken(base::now_ns(), entry == nullptr || !entry->is_finished);
   if (entry != nullptr) entries_.claim(*entry);
   return entry;
+}
+
+void FetchPool::hand_over(const FetchTable::Parts& parts, std::size_t used) {
+  for (const FetchTable::Part& part : std::span(parts).first(used))
+    if (part.shared && --part.shared->users == 0) held_bytes_ -= part.shared->buffer.capacity();
 }
 
 void FetchPool::taken(Entry& entry, Entries& unused) {
@@ -109,8 +116,18 @@ void FetchPool::abandon(std::uint64_t before, Entries& unused) {
        oldest = entries_.oldest_wanted()) {
     entries_.claim(*oldest);
     oldest->is_abandoned = true;
-    if (oldest->is_finished) put_away(*oldest, unused);
+    if (oldest->is_finished) drop(*oldest, unused);
   }
+}
+
+// Shared bytes are freed with the entry, outside the lock.
+void FetchPool::drop(Entry& entry, Entries& unused) {
+  const auto parts = std::span(entry.parts).first(entry.used);
+  if (std::ranges::none_of(parts, [](const FetchTable::Part& part) { return part.shared != nullptr; }))
+    return put_away(entry, unused);
+  hand_over(entry.parts, entry.used);
+  held_bytes_ -= entry.held_bytes;
+  entries_.move_to(unused, entry);
 }
 
 void FetchPool::put_away(Entry& entry, Entries& unused) {

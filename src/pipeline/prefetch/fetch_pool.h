@@ -42,6 +42,8 @@ class FetchPool {
   // Called when a thread needs a sample. Returns the sample's fetch, which is then no longer marked as wanted; nullptr
   // if there is none.
   Entry* claim(std::uint64_t sample);
+  // Called before a thread takes the parts of its fetch.
+  void hand_over(const FetchTable::Parts& parts, std::size_t used);
   // Called when the thread has copied the bytes; abandons fetches that are much older.
   void taken(Entry& entry, Entries& unused);
   void abandon_all(Entries& unused);
@@ -64,7 +66,8 @@ class FetchPool {
  private:
   void abandon(std::uint64_t before, Entries& unused);  // those with lower numbers
   void put_away(Entry& entry, Entries& unused);
-  std::uint64_t most() const;  // maximum number of fetches
+  void drop(Entry& entry, Entries& unused);  // of an abandoned fetch
+  std::uint64_t most() const;                // maximum number of fetches
 
   const std::uint64_t slack_;
   const std::uint64_t most_bytes_;

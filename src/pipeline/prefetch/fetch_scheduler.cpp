@@ -94,6 +94,7 @@ std::optional<std::size_t> FetchScheduler::take(const PlanRow& row, std::uint64_
   }
   if (!entry->is_finished) return used;
   used = entry->used;
+  pool_.hand_over(entry->parts, *used);
   std::swap(parts, entry->parts);
   pool_.taken(*entry, after.unused);
   if (pool_.has_much_room()) wake(after);

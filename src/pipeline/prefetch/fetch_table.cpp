@@ -27,11 +27,13 @@ std::uint64_t FetchTable::Entry::buffer_bytes() const {
 }
 
 FetchTable::Outcome FetchTable::Entry::outcome() const {
-  Outcome outcome{used > 0, used > 0};
+  Outcome outcome{used > 0, used > 0, used > 0};
   for (const Part& part : std::span(parts).first(used)) {
+    const bool is_own = !part.shared || part.has_started_shared;
     outcome.is_whole = outcome.is_whole && part.bytes;
     outcome.was_near = outcome.was_near && part.was_near;
-    if (part.bytes) outcome.bytes += part.bytes->size();
+    outcome.was_shared = outcome.was_shared && !is_own;
+    if (part.bytes && is_own) outcome.bytes += part.bytes->size();
   }
   return outcome;
 }

@@ -36,15 +36,31 @@ class FetchTable {
  public:
   struct Entry;
   using Entries = std::list<Entry>;
-  struct Part : storage::Fetch {
-    Entry* entry = nullptr;  // owner while in flight
+  struct Shared;
+  struct Queued : storage::Fetch {
+    bool is_shared = false;  // whether this is a Shared, otherwise it is a Part
+  };
+  struct Part : Queued {
+    Entry* entry = nullptr;          // owner while in flight
+    std::shared_ptr<Shared> shared;  // if set, this fetch is in flight instead, and its buffer has the bytes
+    bool has_started_shared = false;
+  };
+  // A fetch of bytes that several samples need. Every entry that waits for it owns it.
+  struct Shared : Queued {
+    Shared() { is_shared = true; }
+    std::shared_ptr<const storage::Reader> reader;  // not freed before the bytes, so that its address identifies them
+    // used only by the fetching thread
+    std::vector<Part*> waiting;
+    bool is_finished = false;
+    std::uint64_t users = 0;  // finished entries that were not yet taken; used only by FetchPool
   };
   using Parts = std::vector<Part>;
   // The result of fetching the parts of a sample.
   struct Outcome {
     bool is_whole = true;
-    bool was_near = true;  // all of them were in memory
-    std::uint64_t bytes = 0;
+    bool was_near = true;     // all of them were in memory
+    bool was_shared = false;  // another sample has started all of these fetches
+    std::uint64_t bytes = 0;  // without the bytes of fetches that other samples have started
   };
   struct Entry {
     Parts parts;                // the maximum per sample

@@ -2,6 +2,7 @@
 #include "pipeline/prefetch/fetch_thread.h"
 
 #include <chrono>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -44,7 +45,7 @@ void FetchThread::run() {
         fresh.emplace_back().parts.resize(format_->most_pieces());
         break;
       case FetchScheduler::Step::Kind::kCancel:
-        for (storage::Fetch* fetch : scheduler_.under_way()) queue_->cancel(*fetch);
+        cancel_all();
         wait();
         break;
       case FetchScheduler::Step::Kind::kWait:
@@ -67,11 +68,42 @@ void FetchThread::fetch(FetchTable::Entry& entry) {
     part.piece = std::move(pieces_[i]);
     part.version = part.piece.version;
     part.bytes = std::span<const std::byte>();
-    part.was_near = false;
+    part.was_near = part.has_started_shared = false;
     part.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that needs it
-    queue_->start(part);
+    part.piece.is_shared ? fetch_shared(part) : queue_->start(part);
   }
-  if (pieces_.empty()) scheduler_.finished(entry);
+  if (entry.under_way == 0) scheduler_.finished(entry);
+}
+
+// Uses the bytes of an earlier fetch, in flight or finished, until all samples that need them were read.
+void FetchThread::fetch_shared(FetchTable::Part& part) {
+  const Range range{part.piece.reader.get(), part.piece.offset, part.piece.bytes};
+  const auto known = shared_.find(range);
+  part.shared = known == shared_.end() ? nullptr : known->second.lock();
+  if (part.shared && part.shared->is_finished && part.shared->bytes) {
+    part.bytes = part.shared->bytes;
+    part.was_near = part.shared->was_near;
+    --part.entry->under_way;
+    return;
+  }
+  if (!part.shared || part.shared->is_finished) {
+    std::erase_if(shared_, [](const auto& one) { return one.second.expired(); });
+    part.shared = std::make_shared<FetchTable::Shared>();
+    part.has_started_shared = true;
+    part.shared->reader = part.piece.reader;
+    part.shared->piece = part.piece;
+    part.shared->version = part.version;
+    part.shared->most_bytes = part.most_bytes;
+    shared_.insert_or_assign(range, part.shared);
+    queue_->start(*part.shared);
+  }
+  part.shared->waiting.push_back(&part);
+}
+
+void FetchThread::cancel_all() {
+  for (storage::Fetch* fetch : scheduler_.under_way()) queue_->cancel(*fetch);
+  for (const auto& one : shared_)
+    if (const auto shared = one.second.lock(); shared && !shared->is_finished) queue_->cancel(*shared);
 }
 
 void FetchThread::plan_behind(const FetchOrder::PlannedEpoch& ended) {
@@ -80,11 +112,23 @@ void FetchThread::plan_behind(const FetchOrder::PlannedEpoch& ended) {
   scheduler_.follow(ended, following);
 }
 
+void FetchThread::note_finished(FetchTable::Queued& fetch) {
+  if (!fetch.is_shared) return finished_.push_back(&fetch);
+  auto& shared = static_cast<FetchTable::Shared&>(fetch);
+  shared.is_finished = true;
+  for (FetchTable::Part* const part : shared.waiting) {
+    part->bytes = shared.bytes;
+    part->was_near = shared.was_near;
+    finished_.push_back(part);
+  }
+  shared.waiting.clear();
+}
+
 void FetchThread::wait() {
   using Clock = storage::FetchQueue::Clock;
   for (storage::Fetch* fetch = queue_->finished(Clock::now() + std::chrono::hours(1)); fetch != nullptr;
        fetch = queue_->finished(Clock::time_point{}))
-    finished_.push_back(fetch);
+    note_finished(static_cast<FetchTable::Queued&>(*fetch));
   scheduler_.finished(finished_);
   finished_.clear();
 }

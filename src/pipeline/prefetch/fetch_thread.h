@@ -4,8 +4,11 @@
 // The thread that runs the reads in flight, as instructed by FetchScheduler::next(). This thread owns the queue of
 // reads; no other thread starts, cancels or completes reads.
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "base/thread.h"
@@ -27,6 +30,9 @@ class FetchThread {
  private:
   void run();
   void fetch(FetchTable::Entry& entry);
+  void fetch_shared(FetchTable::Part& part);
+  void note_finished(FetchTable::Queued& fetch);
+  void cancel_all();
   void plan_behind(const FetchOrder::PlannedEpoch& ended);
   void wait();
   void break_off();
@@ -38,6 +44,9 @@ class FetchThread {
   std::unique_ptr<storage::FetchQueue> queue_;  // created by the thread
   std::vector<storage::Fetch*> finished_;
   std::vector<storage::Piece> pieces_;
+  // the shared fetches that entries or readers still own, by reader, offset and size
+  using Range = std::tuple<const storage::Reader*, std::uint64_t, std::uint64_t>;
+  std::map<Range, std::weak_ptr<FetchTable::Shared>> shared_;
   std::optional<base::Thread> thread_;  // last member: it uses all of the above
 };
 

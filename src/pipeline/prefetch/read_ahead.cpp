@@ -105,18 +105,24 @@ Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memor
   const auto used = scheduler_.take(row, sample, watch.waiter, watch.parts);
   swap_buffers(watch.parts, record);
   if (!used) return format_->read(sample, record);
-  return accept(sample, std::span(watch.parts).first(*used), record, watch);
+  const auto fetched = std::span(watch.parts).first(*used);
+  auto done = accept(sample, fetched, record, watch);
+  for (FetchTable::Part& part : fetched) part.shared.reset();
+  return done;
 }
 
 Result<void> ReadAhead::accept(std::uint64_t sample, std::span<FetchTable::Part> parts, memory::Record& record,
                                Watch& watch) const {
   watch.bytes.clear();
+  record.piece_offsets.clear();
   bool is_whole = !parts.empty();
   for (FetchTable::Part& part : parts) {
     const storage::Piece piece = std::exchange(part.piece, {});  // may be the last reference to the open file
     if (!part.bytes && part.bytes.error().code == ErrorCode::kCancelled) return cancelled();
     is_whole = is_whole && part.bytes && (!piece.reader || part.bytes->size() == piece.bytes);
-    if (is_whole) watch.bytes.push_back(*part.bytes);
+    if (!is_whole) continue;
+    watch.bytes.push_back(*part.bytes);
+    record.piece_offsets.push_back(piece.offset);
   }
   return is_whole ? format_->accept(sample, watch.bytes, record) : format_->read(sample, record);
 }

@@ -285,6 +285,110 @@ TEST_F(SeveralObjectsTest, OneThatIsGoneIsItsSamplesErrorAlone) {
   }
 }
 
+// A file of blocks of eight images. Samples of a block share a piece.
+class BlockFormat final : public format::RecordFormat {
+ public:
+  static constexpr std::uint64_t kInBlock = 8;
+
+  BlockFormat(std::shared_ptr<const storage::Storage> storage, const std::string& path, std::uint64_t bytes)
+      : storage_(std::move(storage)),
+        reader_(storage_->open(path, storage::Access::kRead).value()),
+        image_bytes_(bytes / kClasses) {}
+
+  std::string_view name() const override { return "blocks"; }
+  std::uint64_t size() const override { return kClasses; }
+  const std::vector<format::FieldDescription>& fields() const override { return fields_; }
+  const std::vector<std::string>& classes() const override { return classes_; }
+  Result<void> read(std::uint64_t index, memory::Record& record) const override {
+    ++read;
+    FEEDLINE_TRY(const std::size_t got,
+                 reader_->read_at(index * image_bytes_, record.storage.resize(static_cast<std::size_t>(image_bytes_))));
+    return fill(index, {record.storage.data(), got}, record);
+  }
+  Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override {
+    const std::uint64_t bytes = kInBlock * image_bytes_;
+    pieces.push_back({reader_, {}, index / kInBlock * bytes, bytes, {}, true});
+    return {};
+  }
+  Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
+                      memory::Record& record) const override {
+    EXPECT_EQ(record.piece_offsets, std::vector{index / kInBlock * kInBlock * image_bytes_});
+    const auto image = pieces.front().subspan(static_cast<std::size_t>(index % kInBlock * image_bytes_),
+                                              static_cast<std::size_t>(image_bytes_));
+    std::ranges::copy(image, record.more.emplace_back().resize(image.size()).begin());
+    return fill(index, {record.more.back().data(), image.size()}, record);
+  }
+  std::shared_ptr<const storage::Storage> storage() const override { return storage_; }
+  Where where(std::uint64_t) const override { return {}; }
+  std::uint64_t fingerprint() const override { return 1; }
+  Result<Inspection> inspect() const override { return Inspection{}; }
+
+  mutable std::atomic<int> read{0};
+
+ private:
+  static Result<void> fill(std::uint64_t index, std::span<const std::byte> image, memory::Record& record) {
+    record.fields.assign(2, {});
+    record.fields[0].bytes = image;
+    record.fields[1].value = static_cast<std::int64_t>(index);
+    record.bytes_read = image.size();
+    return {};
+  }
+
+  const std::shared_ptr<const storage::Storage> storage_;
+  const std::shared_ptr<const storage::Reader> reader_;
+  const std::uint64_t image_bytes_;
+  const std::vector<format::FieldDescription> fields_{{"image", format::FieldKind::kImage},
+                                                      {"label", format::FieldKind::kInteger}};
+  const std::vector<std::string> classes_;
+};
+
+class SharedPiecesTest : public ReadAheadTest {
+ protected:
+  SharedPiecesTest() {
+    for (int i = 0; i < kClasses; ++i) images_.push_back(plain_png(static_cast<std::uint8_t>(i)));
+    const auto longest = std::ranges::max(images_, {}, &std::vector<std::byte>::size).size();
+    std::string text;
+    for (auto& image : images_) {
+      image.resize(longest);  // decoders ignore bytes after the image
+      text.append(reinterpret_cast<const char*>(image.data()), image.size());
+    }
+    path_ = folder_.write("blocks", text);
+    bytes_ = text.size();
+  }
+  std::vector<std::vector<std::byte>> images_;
+  std::string path_;
+  std::uint64_t bytes_ = 0;
+};
+
+TEST_F(SharedPiecesTest, AreReadOnceForAllSamplesThatNeedThem) {
+  for (const char* mode : {"always", "threads"})
+    for (const bool is_shuffled : {false, true}) {
+      set_mode(mode);
+      const auto slow = std::make_shared<SlowStorage>(std::make_shared<FarStorage>(), SlowReads{.latency = 60ms});
+      const auto format = std::make_shared<const BlockFormat>(slow, path_, bytes_);
+      LoaderOptions options = options_;
+      options.shuffle = is_shuffled;
+      const auto ahead = pipeline_of(std::shared_ptr<const format::RecordFormat>(format), options);
+      const std::uint64_t before = slow->counts().reads;
+      const Labels labels = run(*ahead);
+      EXPECT_EQ(labels.size(), kClasses / 8);
+      EXPECT_TRUE(errors_.empty());
+      EXPECT_EQ(format->read, 0) << mode;
+      EXPECT_LE(slow->counts().reads - before, 2 * kClasses / BlockFormat::kInBlock) << mode << is_shuffled;
+    }
+}
+
+TEST_F(SharedPiecesTest, MayBeCancelled) {
+  set_mode("always");
+  const auto slow = std::make_shared<SlowStorage>(std::make_shared<FarStorage>(), SlowReads{.latency = 20ms});
+  const auto format = std::make_shared<const BlockFormat>(slow, path_, bytes_);
+  for (std::size_t batches = 0; batches < 4; ++batches) {
+    const auto ahead = pipeline_of(std::shared_ptr<const format::RecordFormat>(format), options_);
+    run(*ahead, {}, true, batches);
+  }
+  EXPECT_TRUE(errors_.empty());
+}
+
 TEST_F(ReadAheadTest, GivesTheSamplesThatWereGiven) {
   for (const char* mode : {"always", "threads", "auto", "never"}) {
     set_mode(mode);

@@ -120,7 +120,7 @@ struct ArrowChunk::Loader {
     return set_data(array.buffers[2], whole);
   }
 
-  Result<void> add_values(const ArrowArray& array, bool whole) {
+  Result<void> add_values(const ArrowArray& array, Held held) {
     chunk.length_ = array.length;
     if (array.field->bits == 1) {
       FEEDLINE_TRY(const auto bits, read_arrow_buffer(reader, array.buffers[1], codec));
@@ -135,7 +135,8 @@ struct ArrowChunk::Loader {
     chunk.width_ = array.field->bits / 8;
     if (codec == ArrowCodec::kNone && array.buffers[1].bytes / chunk.width_ < array.length)
       return damaged(array.buffers[1], "there are fewer values than rows");
-    return set_data(array.buffers[1], whole || (chunk.levels_.empty() && array.field->dtype.has_value()));
+    const bool is_number = chunk.levels_.empty() && array.field->dtype.has_value();
+    return set_data(array.buffers[1], held == Held::kAllValues || (held == Held::kSingleNumbers && is_number));
   }
 
   Result<void> set_data(const ArrowBuffer& buffer, bool held) {
@@ -149,7 +150,8 @@ struct ArrowChunk::Loader {
     return {};
   }
 
-  Result<void> load(const ArrowArray& top, std::span<const std::size_t> path, bool whole) {
+  Result<void> load(const ArrowArray& top, std::span<const std::size_t> path, Held held) {
+    const bool whole = held == Held::kAllValues;
     const ArrowArray* at = &top;
     chunk.rows_ = top.length;
     for (const std::size_t step : path) {
@@ -184,7 +186,7 @@ struct ArrowChunk::Loader {
       case ArrowLayout::kBinaryView:
         return add_views(*at, whole);
       case ArrowLayout::kFixed:
-        return add_values(*at, whole);
+        return add_values(*at, held);
       default:
         return config_error("a column of " + at->field->shown + " cannot be a field");
     }
@@ -192,15 +194,15 @@ struct ArrowChunk::Loader {
 };
 
 Result<ArrowChunk> ArrowChunk::load(const storage::Reader& reader, const ArrowArray& array,
-                                    std::span<const std::size_t> path, ArrowCodec codec, bool whole,
+                                    std::span<const std::size_t> path, ArrowCodec codec, Held held,
                                     std::shared_ptr<const ArrowChunk> values) {
   ArrowChunk chunk;
   chunk.values_ = std::move(values);
-  FEEDLINE_CHECK_OK((Loader{reader, codec, chunk}.load(array, path, whole)));
+  FEEDLINE_CHECK_OK((Loader{reader, codec, chunk}.load(array, path, held)));
   return chunk;
 }
 
-void ArrowChunk::add_ranges(const ArrowArray& array, std::span<const std::size_t> path,
+void ArrowChunk::add_ranges(const ArrowArray& array, std::span<const std::size_t> path, Held held,
                             std::vector<ByteRange>& ranges) {
   const auto add = [&](const ArrowArray& of, std::size_t buffer) {
     if (buffer < of.buffers.size() && of.buffers[buffer].bytes > 0)
@@ -231,7 +233,7 @@ void ArrowChunk::add_ranges(const ArrowArray& array, std::span<const std::size_t
     add_mask();
   }
   const bool is_number = at->field->layout == ArrowLayout::kFixed && at->field->dtype.has_value() && !is_inside;
-  if (is_binary(at->field->layout) || is_number) add(*at, 1);
+  if (is_binary(at->field->layout) || (is_number && held == Held::kSingleNumbers)) add(*at, 1);
 }
 
 std::unexpected<Error> ArrowChunk::damaged(const std::string& how) const {
@@ -276,7 +278,7 @@ std::optional<NumberRun> ArrowChunk::numbers(std::span<const std::byte> data) co
   NumberRun run{.begin = 0, .end = rows_, .values = data};
   if (is_held_) run.values = joined_.empty() ? held_ : joined_;
   if (!masks_.empty()) run.valid = masks_.front();
-  if (levels_.empty()) return is_held_ ? std::optional(run) : std::nullopt;
+  if (levels_.empty()) return run.values.size() / width_ >= rows_ ? std::optional(run) : std::nullopt;
   const Level& level = levels_.front();
   if (!level.inner.empty() || level.is_view || level.offset_bytes == sizeof(std::uint64_t)) return std::nullopt;
   run.elements = level.size;

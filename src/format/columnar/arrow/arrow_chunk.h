@@ -21,15 +21,16 @@ namespace feedline::format {
 // Immutable once loaded; thread-safe.
 class ArrowChunk {
  public:
-  // Loads the column from the array of its top-level field. `path` is ArrowColumn::path without the first element. If
-  // `whole` is true, reads all values into memory, whatever their type. `values` is the dictionary of a
-  // dictionary-encoded column.
+  enum class Held : std::uint8_t { kAllValues, kSingleNumbers, kNoValues };  // which values are read into memory
+  // Loads the column from the array of its top-level field. `path` is ArrowColumn::path without the first element.
+  // `values` is the dictionary of a dictionary-encoded column.
   static Result<ArrowChunk> load(const storage::Reader& reader, const ArrowArray& array,
-                                 std::span<const std::size_t> path, ArrowCodec codec, bool whole,
+                                 std::span<const std::size_t> path, ArrowCodec codec, Held held,
                                  std::shared_ptr<const ArrowChunk> values);
 
-  // Adds the byte ranges that load() reads if `whole` is false, as far as the metadata determines them.
-  static void add_ranges(const ArrowArray& array, std::span<const std::size_t> path, std::vector<ByteRange>& ranges);
+  // Adds the byte ranges that load() reads, as far as the metadata determines them. Requires: not kAllValues.
+  static void add_ranges(const ArrowArray& array, std::span<const std::size_t> path, Held held,
+                         std::vector<ByteRange>& ranges);
 
   std::uint64_t rows() const { return rows_; }
   std::uint64_t width() const { return width_; }  // bytes per number
@@ -52,7 +53,8 @@ class ArrowChunk {
   // Returns all rows of the chunk as a run that begins with row 0, or nullopt if location() must locate each row. The
   // values are in `data`, the contents of data(), if they are not in memory.
   std::optional<NumberRun> numbers(std::span<const std::byte> data = {}) const;
-  // Returns whether numbers() needs `data`, because the rows are lists of numbers.
+  // Returns whether numbers() needs `data`, because the rows are lists of numbers, or numbers that are not in memory.
+  bool needs_data() const { return has_lists() || (levels_.empty() && width_ > 0 && !is_held_); }
   bool has_lists() const { return !levels_.empty() && !is_binary_ && !is_view_; }
   // Single numbers without nulls are stored only as values, so those of all chunks can be joined. take_numbers()
   // returns them, and set_numbers() sets the memory that now contains them.

@@ -49,7 +49,8 @@ Result<std::shared_ptr<const ArrowChunk>> ArrowTable::values_of(const storage::R
   if (loaded) return loaded;
   field.dictionary.reset();
   FEEDLINE_TRY(const ArrowBody body, read_arrow_body(*found->second, std::span(&field, 1)));
-  FEEDLINE_TRY(ArrowChunk chunk, ArrowChunk::load(reader, body.arrays.front(), {}, body.codec, true, nullptr));
+  FEEDLINE_TRY(ArrowChunk chunk,
+               ArrowChunk::load(reader, body.arrays.front(), {}, body.codec, ArrowChunk::Held::kAllValues, nullptr));
   loaded = std::make_shared<const ArrowChunk>(std::move(chunk));
   return loaded;
 }
@@ -69,7 +70,7 @@ Result<void> ArrowTable::load(const storage::Reader& reader, const std::vector<s
     }
     FEEDLINE_TRY(auto encoded, values_of(reader, columns[slot], batch, values));
     FEEDLINE_TRY(slots_[slot].emplace_back(), ArrowChunk::load(reader, array, std::span(column.path).subspan(1),
-                                                               body.codec, false, std::move(encoded)));
+                                                               body.codec, held_, std::move(encoded)));
   }
   return {};
 }
@@ -81,13 +82,22 @@ std::vector<ByteRange> ArrowTable::ranges_of(const std::vector<std::size_t>& col
     const auto body = read_arrow_body(*batch.message, messages_.schema.fields);
     for (std::size_t slot = 0; body && slot < columns.size(); ++slot) {
       const ArrowColumn& column = messages_.schema.columns[columns[slot]];
-      ArrowChunk::add_ranges(body->arrays[column.path.front()], std::span(column.path).subspan(1), ranges);
+      ArrowChunk::add_ranges(body->arrays[column.path.front()], std::span(column.path).subspan(1), held_, ranges);
     }
   }
   return ranges;
 }
 
+std::uint64_t ArrowTable::bytes_of_numbers(const std::vector<std::size_t>& columns) const {
+  std::uint64_t bytes = 0;
+  for (const std::size_t column : columns)
+    if (types_[column].holds == Holds::kNumbers && types_[column].lists.dims() == 0)
+      bytes += rows() * size_of(types_[column].dtype);
+  return bytes;
+}
+
 Result<void> ArrowTable::choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) {
+  if (!cache_->claim_index(bytes_of_numbers(columns))) held_ = ArrowChunk::Held::kNoValues;
   bring_together(reader, [&] { return ranges_of(columns); });
   slots_.resize(columns.size());
   Values values;
@@ -186,7 +196,7 @@ Result<std::span<const std::byte>> ArrowTable::contents(const storage::Reader& r
     block.content = std::make_shared<const PlainBuffer>(std::move(plain), std::span<const std::byte>(), nullptr);
     return block;
   };
-  FEEDLINE_TRY(pin, cache_->get({this, data.offset}, make, requests));
+  FEEDLINE_TRY(pin, cache_->get({this, data.offset}, make, requests, file().storage->is_remote()));
   return static_cast<const PlainBuffer*>(pin.get())->bytes();
 }
 
@@ -197,9 +207,14 @@ Result<std::optional<NumberRun>> ArrowTable::numbers(const storage::Reader& read
   const ArrowChunk& chunk = slots_[slot][at.batch];
   const std::uint64_t first = rows.front().row - at.row;
   std::optional<std::span<const std::byte>> data = std::span<const std::byte>();
-  if (chunk.has_lists()) {
+  if (chunk.needs_data()) {
     const auto end = std::ranges::lower_bound(rows, first + chunk.rows(), {}, &GatheredRow::row);
-    FEEDLINE_TRY(data, lists(reader, slot, at.batch, static_cast<std::uint64_t>(end - rows.begin()), pin));
+    const auto requests = static_cast<std::uint64_t>(end - rows.begin());
+    if (chunk.has_lists()) {
+      FEEDLINE_TRY(data, lists(reader, slot, at.batch, requests, pin));
+    } else {
+      FEEDLINE_TRY(data, contents(reader, chunk.data(), chunk, requests, pin));
+    }
     if (!data) return std::nullopt;
   }
   auto run = chunk.numbers(*data);
@@ -222,11 +237,10 @@ ArrowTable::Blocks ArrowTable::blocks(std::size_t slot) const {
   return blocks;
 }
 
-bool ArrowTable::find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const {
+void ArrowTable::find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const {
   const Location at = find_sample(row);
   const ArrowBuffer& data = slots_[slot][at.batch].buffer_of(at.row);
-  blocks.push_back({data.offset, data.bytes});
-  return cache_->has({this, data.offset});
+  if (!cache_->is_expected({this, data.offset})) blocks.push_back({data.offset, data.bytes});
 }
 
 std::uint64_t ArrowTable::offset_of(std::uint64_t row) const {

@@ -43,7 +43,7 @@ class ArrowTable final : public ColumnTable {
   void stop_keeping_numbers() const override { keeps_lists_.store(false, std::memory_order_relaxed); }
   void drop_blocks() const override { cache_->drop_all(this); }
   Blocks blocks(std::size_t slot) const override;
-  bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override;
+  void find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override;
   std::uint64_t offset_of(std::uint64_t row) const override;
 
  private:
@@ -55,6 +55,8 @@ class ArrowTable final : public ColumnTable {
   };
 
   ArrowTable(ShardFile file, bool is_checked, ArrowMessages messages, std::shared_ptr<BlockCache> cache);
+  // Returns the size of the columns that have a single number per row.
+  std::uint64_t bytes_of_numbers(const std::vector<std::size_t>& columns) const;
   std::vector<ByteRange> ranges_of(const std::vector<std::size_t>& columns) const;
   Result<void> load(const storage::Reader& reader, const std::vector<std::size_t>& columns, const ArrowBatch& batch,
                     Values& values);
@@ -80,6 +82,8 @@ class ArrowTable final : public ColumnTable {
   // The uncompressed buffers of lists, by slot and batch, for numbers(). nullptr if they do not fit into memory; lists
   // are then read one by one.
   std::unique_ptr<ResidentBlocks> lists_;
+  // Single numbers are in memory unless those of all tables of the dataset exceed the size of the cache.
+  ArrowChunk::Held held_ = ArrowChunk::Held::kSingleNumbers;
   std::uint64_t claimed_ = 0;                    // of the cache's memory, for lists_
   mutable std::atomic<bool> keeps_lists_{true};  // otherwise these buffers are cached like compressed buffers
   std::shared_ptr<BlockCache> cache_;

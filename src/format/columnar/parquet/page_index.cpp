@@ -146,8 +146,8 @@ std::optional<std::vector<IndexedPage>> parse_offset_index(std::span<const std::
   return pages;
 }
 
-Result<PageIndex> read_page_index(const storage::Reader& reader, std::uint64_t bytes, const ParquetColumn& column,
-                                  const ParquetColumnChunk& chunk, std::uint64_t rows) {
+Result<PageLocation> find_chunk(std::uint64_t bytes, const ParquetColumn& column, const ParquetColumnChunk& chunk,
+                                std::uint64_t rows) {
   if (chunk.is_encrypted) return config_error("the column '" + column.type.name + "' is encrypted");
   if (chunk.is_elsewhere)
     return config_error("the column '" + column.type.name +
@@ -156,10 +156,17 @@ Result<PageIndex> read_page_index(const storage::Reader& reader, std::uint64_t b
       chunk.values < 0 || (column.most_repetition == 0 && std::cmp_not_equal(chunk.values, rows)))
     return damaged(0, "the column '" + column.type.name + "' differs between row groups");
   FEEDLINE_TRY(const Extent extent, extent_of(chunk, bytes));
+  return PageLocation{extent.begin, extent.end - extent.begin};
+}
+
+Result<PageIndex> read_page_index(const storage::Reader& reader, std::uint64_t bytes, const ParquetColumn& column,
+                                  const ParquetColumnChunk& chunk, std::uint64_t rows) {
+  FEEDLINE_TRY(const PageLocation part, find_chunk(bytes, column, chunk, rows));
+  const Extent extent{part.offset, part.offset + part.bytes};
   const bool has_index = chunk.index_offset > 0 && chunk.index_bytes > 0;
   auto index = has_index ? by_offset_index(reader, bytes, chunk, extent, rows)
                          : HeaderWalk(reader, column, chunk, extent).walk(rows);
-  if (index) index->plain_bytes = static_cast<std::uint64_t>(std::max(chunk.plain_bytes, chunk.packed_bytes));
+  if (index) index->plain_bytes = plain_bytes_of(chunk);
   return index;
 }
 

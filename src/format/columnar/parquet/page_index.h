@@ -35,6 +35,10 @@ struct PageIndex {
 Result<PageIndex> read_page_index(const storage::Reader& reader, std::uint64_t bytes, const ParquetColumn& column,
                                   const ParquetColumnChunk& chunk, std::uint64_t rows);
 
+// Returns the part of the file that contains the pages of a column's chunk. Fails like read_page_index().
+Result<PageLocation> find_chunk(std::uint64_t bytes, const ParquetColumn& column, const ParquetColumnChunk& chunk,
+                                std::uint64_t rows);
+
 // A page in an OffsetIndex, with its position and first row. parse_offset_index() returns nullopt if the index extends
 // past the end of its bytes.
 struct IndexedPage {

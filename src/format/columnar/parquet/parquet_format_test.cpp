@@ -368,7 +368,8 @@ TEST_F(Parquet, LargePlainValuesAreReadByThemselvesOnceTheirPageIsKnown) {
     const bool is_known = location.in == CellLocation::In::kFile;
     EXPECT_EQ(is_known, cache->bytes() == 0);
     std::vector<FileRange> blocks;
-    EXPECT_EQ(table->find_blocks(2, 0, blocks), !is_known);
+    table->find_blocks(2, 0, blocks);
+    EXPECT_EQ(blocks.empty(), !is_known);
     if (!is_known) return std::string("packed");
     EXPECT_EQ(table->location(1, 0)->in, CellLocation::In::kNull);
     return bytes.substr(location.offset, location.bytes);

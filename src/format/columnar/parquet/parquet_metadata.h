@@ -5,6 +5,7 @@
 //
 //     "PAR1", pages, the footer (FileMetaData), u32 size of the footer, "PAR1"; "PARE" if the footer is encrypted
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -42,6 +43,10 @@ struct ParquetColumnChunk {
   std::int64_t nulls = -1;                              // -1 if unknown
   bool is_elsewhere = false, is_encrypted = false;
 };
+// The decompressed size of a chunk, for estimates: the file may be damaged.
+inline std::uint64_t plain_bytes_of(const ParquetColumnChunk& chunk) {
+  return static_cast<std::uint64_t>(std::max({chunk.plain_bytes, chunk.packed_bytes, std::int64_t{0}}));
+}
 
 struct ParquetRowGroup {
   std::int64_t rows = 0;

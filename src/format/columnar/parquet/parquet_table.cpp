@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "format/columnar/fetched_reader.h"
 
 namespace feedline::format {
 namespace {
@@ -31,6 +32,9 @@ Result<Stored> read_page(const storage::Reader& reader, const PageLocation& loca
   bytes.resize(header->packed_bytes);
   return Stored{*header, std::make_shared<const Buffer>(std::move(bytes))};
 }
+
+// The largest chunk that is fetched as a whole. The pages of larger chunks are found when the file is opened.
+constexpr std::uint64_t kMostLateBytes = std::uint64_t{64} << 20;
 
 std::unexpected<Error> at_page(const PageLocation& location, Error error) {
   if (!error.where.offset) error.where.offset = location.offset;
@@ -79,14 +83,53 @@ Result<void> ParquetTable::choose(const storage::Reader& reader, const std::vect
       const ParquetColumnChunk& chunk = group.columns[slot.column.leaf];
       const bool may_lack = slot.column.most_definition > 0;
       slot.may_have_nulls |= may_lack && (chunk.nulls != 0 || slot.column.most_repetition > 0);
-      FEEDLINE_TRY(slot.groups.emplace_back(), read_page_index(reader, file().version.bytes, slot.column, chunk,
-                                                               static_cast<std::uint64_t>(group.rows)));
+      FEEDLINE_CHECK_OK(add_group(reader, group, slot));
     }
     expect_plain_values(slot);
     expect_numbers(slot);
     slots_.push_back(std::move(slot));
   }
   metadata_ = {};
+  return {};
+}
+
+Result<void> ParquetTable::add_group(const storage::Reader& reader, const ParquetRowGroup& group, Slot& slot) const {
+  const ParquetColumnChunk& chunk = group.columns[slot.column.leaf];
+  const auto rows = static_cast<std::uint64_t>(group.rows);
+  PageIndex& index = slot.groups.emplace_back();
+  auto& late = slot.late.emplace_back();
+  if (file().storage->is_remote() && (chunk.index_offset <= 0 || chunk.index_bytes <= 0)) {
+    FEEDLINE_TRY(const PageLocation location, find_chunk(file().version.bytes, slot.column, chunk, rows));
+    if (location.bytes <= kMostLateBytes) {
+      late = std::make_unique<LateChunk>(chunk, location, rows);
+      return {};
+    }
+  }
+  FEEDLINE_TRY(index, read_page_index(reader, file().version.bytes, slot.column, chunk, rows));
+  return {};
+}
+
+// Returns the chunk of a group if its pages are not known yet.
+const ParquetTable::LateChunk* ParquetTable::unknown_chunk(const Slot& slot, std::size_t group) const {
+  const LateChunk* const late = slot.late[group].get();
+  return late == nullptr || late->is_known.load(std::memory_order_acquire) ? nullptr : late;
+}
+
+// Fetches a chunk, finds its pages, and caches them: otherwise each of them would be fetched again.
+Result<void> ParquetTable::find_pages(const storage::Reader& reader, const Slot& slot, std::size_t group) const {
+  if (unknown_chunk(slot, group) == nullptr) return {};
+  LateChunk& late = *slot.late[group];
+  const std::lock_guard lock(late.mutex);
+  if (late.is_known.load(std::memory_order_relaxed)) return {};
+  Buffer bytes(late.location.bytes);
+  FEEDLINE_TRY(const std::size_t got, reader.read_at(late.location.offset, bytes));
+  const FileRange range{late.location.offset, got};
+  const auto part = std::span<const std::byte>(bytes).first(got);
+  const FetchedReader fetched(reader, {&range, 1}, {&part, 1});
+  FEEDLINE_TRY(slot.groups[group], read_page_index(fetched, file().version.bytes, slot.column, late.chunk, late.rows));
+  for (std::size_t page = 0; page < slot.groups[group].pages.size(); ++page)
+    static_cast<void>(page_of(fetched, slot, group, page, 0));  // reading a value of a damaged page reports the error
+  late.is_known.store(true, std::memory_order_release);
   return {};
 }
 
@@ -104,6 +147,7 @@ void ParquetTable::expect_plain_values(Slot& slot) const {
 // Requires: expect_plain_values() was called.
 void ParquetTable::expect_numbers(Slot& slot) {
   if (slot.column.type.holds != Holds::kNumbers || slot.column.most_repetition > 0 || slot.groups.empty()) return;
+  if (std::ranges::any_of(slot.late, [](const auto& late) { return late != nullptr; })) return;
   const std::uint64_t row_bytes =
       size_of(slot.column.type.dtype) + (slot.may_have_nulls ? sizeof(PageRows::value_of[0]) : 0);
   slot.resident = std::make_unique<ResidentBlocks>(slot.first_pages.back() + slot.groups.back().pages.size());
@@ -117,9 +161,14 @@ const ValueLocations::Page* ParquetTable::known_locations(const Slot& slot, cons
 
 bool ParquetTable::may_have_nulls(std::size_t slot) const { return slots_[slot].may_have_nulls; }
 
-ParquetTable::Location ParquetTable::find_sample(std::uint64_t row, const Slot& slot) const {
+std::size_t ParquetTable::group_of(std::uint64_t row) const {
   FEEDLINE_CHECK(row < rows());
-  const auto group = static_cast<std::size_t>(std::ranges::upper_bound(ends_, row) - ends_.begin());
+  return static_cast<std::size_t>(std::ranges::upper_bound(ends_, row) - ends_.begin());
+}
+
+// Requires: the pages of the row's group are known.
+ParquetTable::Location ParquetTable::find_sample(std::uint64_t row, const Slot& slot) const {
+  const std::size_t group = group_of(row);
   row -= group == 0 ? 0 : ends_[group - 1];
   const auto& ends = slot.groups[group].ends;
   const auto page = static_cast<std::size_t>(std::ranges::upper_bound(ends, row) - ends.begin());
@@ -153,7 +202,7 @@ Result<std::shared_ptr<const PageValues>> ParquetTable::dictionary_of(const stor
     block.content = std::make_shared<const PageValues>(std::move(values));
     return block;
   };
-  auto found = cache_->get({this, location->offset}, make);
+  auto found = cache_->get({this, location->offset}, make, 1, file().storage->is_remote());
   if (!found) return at_page(*location, std::move(found).error());
   return std::static_pointer_cast<const PageValues>(std::move(*found));
 }
@@ -203,7 +252,7 @@ Result<std::shared_ptr<const PageRows>> ParquetTable::page_of(const storage::Rea
     block.content = std::make_shared<const PageRows>(std::move(rows));
     return block;
   };
-  auto found = cache_->get({this, location.offset}, make, requests);
+  auto found = cache_->get({this, location.offset}, make, requests, file().storage->is_remote());
   if (!found) return at_page(location, std::move(found).error());
   if (known_locations(slot, {group, page, 0}) != nullptr) cache_->drop({this, location.offset});
   auto rows = std::static_pointer_cast<const PageRows>(std::move(*found));
@@ -268,6 +317,7 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
 Result<TableCell> ParquetTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t number,
                                        std::shared_ptr<const void>& pin) const {
   const Slot& slot = slots_[number];
+  FEEDLINE_CHECK_OK(find_pages(reader, slot, group_of(row)));
   const Location at = find_sample(row, slot);
   FEEDLINE_TRY(const auto page, page_of(reader, slot, at.group, at.page));
   pin = page;
@@ -285,6 +335,7 @@ Result<std::optional<NumberRun>> ParquetTable::numbers(const storage::Reader& re
   const Slot& slot = slots_[number];
   if (slot.column.type.holds != Holds::kNumbers || slot.column.most_repetition > 1) return std::nullopt;
   const std::uint64_t row = rows.front().row;
+  FEEDLINE_CHECK_OK(find_pages(reader, slot, group_of(row)));
   const Location at = find_sample(row, slot);
   const PageIndex& index = slot.groups[at.group];
   NumberRun run{.begin = row - at.row};
@@ -308,9 +359,16 @@ Result<std::optional<NumberRun>> ParquetTable::numbers(const storage::Reader& re
 // Uncompressed values are located when their page is first read, and are then read individually.
 ParquetTable::Blocks ParquetTable::blocks(std::size_t slot) const {
   Blocks blocks;
-  if (slot >= slots_.size() || slots_[slot].locations || slots_[slot].is_resident) return blocks;
+  if (slot >= slots_.size() || slots_[slot].locations) return blocks;
+  if (slots_[slot].is_resident && keeps_numbers_.load(std::memory_order_relaxed)) return blocks;
   double of_rows = 0;  // bytes_of_row, summed over all rows
-  for (const PageIndex& group : slots_[slot].groups) {
+  for (std::size_t number = 0; number < ends_.size(); ++number) {
+    if (const LateChunk* const chunk = unknown_chunk(slots_[slot], number)) {  // as if it were one block
+      blocks.bytes += plain_bytes_of(chunk->chunk);
+      of_rows += static_cast<double>(plain_bytes_of(chunk->chunk)) * static_cast<double>(chunk->rows);
+      continue;
+    }
+    const PageIndex& group = slots_[slot].groups[number];
     if (group.pages.empty()) continue;
     blocks.bytes += group.plain_bytes;
     double packed = 0;
@@ -324,21 +382,25 @@ ParquetTable::Blocks ParquetTable::blocks(std::size_t slot) const {
   return blocks;
 }
 
-bool ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vector<FileRange>& blocks) const {
+void ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vector<FileRange>& blocks) const {
   const Slot& slot = slots_[number];
+  if (const LateChunk* const chunk = unknown_chunk(slot, group_of(row))) {
+    blocks.push_back({chunk->location.offset, chunk->location.bytes});
+    return;
+  }
   const Location at = find_sample(row, slot);
   const PageIndex& index = slot.groups[at.group];
   const PageLocation& page = index.pages[at.page];
-  if (index.dictionary) blocks.push_back({index.dictionary->offset, index.dictionary->bytes});
+  if (slot.resident && slot.resident->of(slot.first_pages[at.group] + at.page) != nullptr) return;
+  if (cache_->is_expected({this, page.offset}) && known_locations(slot, at) == nullptr) return;
+  if (index.dictionary && !cache_->is_expected({this, index.dictionary->offset}))
+    blocks.push_back({index.dictionary->offset, index.dictionary->bytes});
   blocks.push_back({page.offset, page.bytes});
-  // The cache lookup must be first, because it is not known whether values can be read individually until their page
-  // has been cached. location() locates such values.
-  if (slot.resident && slot.resident->of(slot.first_pages[at.group] + at.page) != nullptr) return true;
-  return cache_->has({this, page.offset}) && known_locations(slot, at) == nullptr;
 }
 
 std::uint64_t ParquetTable::offset_of(std::uint64_t row) const {
   if (slots_.empty()) return 0;
+  if (const LateChunk* const chunk = unknown_chunk(slots_.front(), group_of(row))) return chunk->location.offset;
   const Location at = find_sample(row, slots_.front());
   return slots_.front().groups[at.group].pages[at.page].offset;
 }

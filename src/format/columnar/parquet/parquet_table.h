@@ -18,7 +18,8 @@
 namespace feedline::format {
 
 // A Parquet file. To read a value, the table decodes and caches the value's page. In local files, if a page has been
-// read before and is not compressed, large values are read individually.
+// read before and is not compressed, large values are read individually. In remote files without page indexes, the
+// first read of a column's chunk fetches the chunk, because finding its pages would need a request for each page.
 class ParquetTable final : public ColumnTable {
  public:
   static Result<std::unique_ptr<ColumnTable>> open(const ShardFile& file, const storage::Reader& reader,
@@ -38,14 +39,23 @@ class ParquetTable final : public ColumnTable {
   void stop_keeping_numbers() const override { keeps_numbers_.store(false, std::memory_order_relaxed); }
   void drop_blocks() const override { cache_->drop_all(this); }
   Blocks blocks(std::size_t slot) const override;
-  bool find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override;
+  void find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const override;
   std::uint64_t offset_of(std::uint64_t row) const override;
 
  private:
+  // A chunk whose pages are found when it is first read.
+  struct LateChunk {
+    ParquetColumnChunk chunk;
+    PageLocation location;
+    std::uint64_t rows = 0;
+    ForkMutex mutex = {};               // locked while the chunk is read
+    std::atomic<bool> is_known{false};  // whether its element of Slot::groups is set; until then guarded by mutex
+  };
   struct Slot {
     ParquetColumn column;
     bool may_have_nulls = false;
-    std::vector<PageIndex> groups;
+    mutable std::vector<PageIndex> groups;
+    std::vector<std::unique_ptr<LateChunk>> late = {};  // by group; nullptr if the pages are known
     // The values that can be read individually, for the pages of all groups. nullptr if there are no such values, or if
     // the file is remote, because one request per page is cheaper than one request per value.
     std::unique_ptr<ValueLocations> locations = nullptr;
@@ -66,6 +76,10 @@ class ParquetTable final : public ColumnTable {
   void expect_numbers(Slot& slot);
   const ValueLocations::Page* known_locations(const Slot& slot, const Location& at) const;
   std::vector<ByteRange> page_indexes(const std::vector<std::size_t>& columns) const;
+  Result<void> add_group(const storage::Reader& reader, const ParquetRowGroup& group, Slot& slot) const;
+  const LateChunk* unknown_chunk(const Slot& slot, std::size_t group) const;
+  Result<void> find_pages(const storage::Reader& reader, const Slot& slot, std::size_t group) const;
+  std::size_t group_of(std::uint64_t row) const;
   Location find_sample(std::uint64_t row, const Slot& slot) const;
   Result<PageRows> read_rows(const storage::Reader& reader, const Slot& slot, std::size_t group, std::size_t page,
                              std::uint64_t& plain_bytes) const;
