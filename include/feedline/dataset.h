@@ -353,9 +353,9 @@ class Dataset {
   // the batches in that order. With OnError::kSkip, bad samples are replaced. Fails with kConfig like loader().
   Result<Loader> given_loader(const LoaderOptions& options) const;
 
-  // Packs the sequences of tokens of this dataset. kConfig: an option is out of range, the dataset has operations, or
-  // it does not have exactly one field of integers with known lengths; a record format's samples are read once to find
-  // their lengths.
+  // Packs the sequences of tokens of this dataset, with their loss mask and labels if it has these fields. kConfig: an
+  // option is out of range, the dataset has operations, or no or several fields of integers with known lengths; a record
+  // format's samples are read once to find their lengths. kData: a sample's lists differ in length.
   Result<PackedDataset> pack_sequences(const PackOptions& options) const;
 
   struct Impl;

@@ -20,10 +20,11 @@ enum class LongDocuments : std::uint8_t { kSplit, kTruncate, kDrop };
 enum class PackLabels : std::uint8_t {
   kSame,       // equal to the tokens; -100 at each document's first token. The model shifts them
   kNextToken,  // the next token of the document; -100 at its last token
+  // In both, the values of a field `labels` replace the tokens, and tokens that a field `loss_mask` excludes are -100.
 };
 
 struct PackOptions {
-  std::string field = {};  // a ragged field of integers; empty: the only one
+  std::string field = {};  // a ragged field of integers; empty: input_ids, or the only one
   std::uint64_t length = 8192;
   PackMethod method = PackMethod::kBestFit;
   LongDocuments overlong = LongDocuments::kSplit;

@@ -87,6 +87,7 @@ void convert_to_int64(const std::byte* integers, std::uint64_t count, std::int64
 
 Result<ToInt64> to_int64_of(DType dtype) {
   switch (dtype) {
+    case DType::kBool:
     case DType::kUint8:
       return &convert_to_int64<std::uint8_t>;
     case DType::kInt8:

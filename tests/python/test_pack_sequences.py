@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -220,13 +221,111 @@ def test_the_batch_after_a_bad_one_follows(tmp_path: Path) -> None:
         assert next(iterator, None) is None
 
 
-def test_a_loss_mask_is_not_lost_silently() -> None:
-    tokens, mask = (feedline.ragged(values, [1, 3]) for values in (np.arange(4), np.ones(4, bool)))
-    dataset = feedline.arrays(input_ids=tokens, loss_mask=mask)
-    with pytest.raises(feedline.ConfigError, match="'loss_mask', which packs do not apply; pass field='input_ids'"):
+def labels_of(loader: Any) -> dict[int, int]:
+    """The label at each token; tokens are different numbers."""
+    with loader:
+        found = {}
+        for batch in loader:
+            for row in range(len(batch.input_ids)):
+                used = batch.document_ids[row] >= 0
+                found |= dict(zip(batch.input_ids[row, used].tolist(), batch.labels[row, used].tolist(), strict=True))
+                assert (batch.labels[row, ~used] == -100).all()
+    return found
+
+
+def expected_labels(lengths: list[int], own: np.ndarray, labels: str, length: int) -> dict[int, int]:
+    """`own`: the label of each token as the token that is predicted, or -100."""
+    expected = {}
+    for begin, end in itertools.pairwise(np.cumsum([0, *lengths]).tolist()):
+        for token in range(begin, end):
+            if labels == "next_token":
+                expected[token] = int(own[token + 1]) if token + 1 < end else -100
+            else:
+                expected[token] = -100 if (token - begin) % length == 0 else int(own[token])
+    return expected
+
+
+@pytest.mark.parametrize("labels", ["input_ids", "next_token"])
+@pytest.mark.parametrize("dtype", [bool, np.int8])
+@pytest.mark.parametrize("stored", ["memory", "parquet", "arrow"])
+def test_loss_masks_and_labels_of_the_dataset(tmp_path: Path, stored: str, dtype: Any, labels: Any) -> None:
+    rng = np.random.default_rng(6)
+    lengths = rng.integers(0, 40, 60).tolist()  # some are split
+    tokens = np.arange(sum(lengths), dtype=np.int32)
+    mask = rng.integers(0, 2, len(tokens)).astype(dtype)
+    other = np.where(rng.integers(0, 4, len(tokens)) == 0, -100, tokens + 1000).astype(np.int32)
+    masked = {"input_ids": tokens, "loss_mask": mask}
+    for columns, own in (
+        (masked, np.where(mask, tokens, -100)),
+        ({"labels": other, "input_ids": tokens}, other),
+        ({"labels": other, **masked}, np.where(mask, other, -100)),
+    ):
+        if stored == "memory":
+            dataset = feedline.arrays(**{name: feedline.ragged(values, lengths) for name, values in columns.items()})
+        else:
+            dataset = table_of(tmp_path / f"t.{stored}", columns, lengths)
+        loader = dataset.pack_sequences(24, labels=labels).loader(2, shuffle=True, output="numpy", uneven="exact")
+        assert labels_of(loader) == expected_labels(lengths, own, labels, 24)
+
+
+def table_of(path: Path, columns: dict[str, np.ndarray], lengths: list[int]) -> feedline.Dataset:
+    """Writes lists of these lengths."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    ends = np.cumsum([0, *lengths], dtype=np.int32)
+    table = pa.table({name: pa.ListArray.from_arrays(ends, pa.array(values)) for name, values in columns.items()})
+    if path.suffix == ".parquet":
+        pyarrow.parquet.write_table(table, path)
+    else:
+        with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    return feedline.open(path, fields=[*columns])
+
+
+def test_a_tokenized_chat_is_packed_with_its_loss_mask(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+    from made_tokenizers import CHATML, Bytes, text_of
+
+    talks = [
+        [{"role": "user", "content": "?" * n}, {"role": "assistant", "content": "!" * (n + 1)}] for n in range(1, 9)
+    ]
+    (tmp_path / "chat.jsonl").write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in talks))
+    chats = feedline.open(tmp_path / "chat.jsonl", fields=["messages"])
+    train = chats.tokenize(Bytes(), messages="messages", chat_template=CHATML)
+    samples = [train[i] for i in range(len(train))]
+    table = {name: [getattr(sample, name) for sample in samples] for name in ("input_ids", "loss_mask")}
+    pyarrow.parquet.write_table(pa.table(table), tmp_path / "t.parquet")
+    stored = feedline.open(tmp_path / "t.parquet", fields=["input_ids", "loss_mask"])
+    with stored.pack_sequences(512).loader(1, output="numpy") as loader:
+        (batch,) = loader
+    trained = batch.labels[0][batch.labels[0] != -100].tolist()
+    assert text_of(trained) == "".join("!" * (n + 1) + "<|im_end|>" for n in range(1, 9))
+
+
+def test_fields_of_different_lengths(tmp_path: Path) -> None:
+    tokens, mask = feedline.ragged(np.arange(6), [1, 3, 2]), feedline.ragged(np.ones(6, bool), [1, 2, 3])
+    with pytest.raises(feedline.DataError, match="'loss_mask' has 2 values, but 'input_ids' has 3 tokens") as raised:
+        feedline.arrays(input_ids=tokens, loss_mask=mask).pack_sequences(8)
+    assert raised.value.record == 1
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet
+
+    table = pa.table({"input_ids": [[0], [1, 2, 3]], "labels": [[0], [1, 2]]})
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    dataset = feedline.open(tmp_path / "t.parquet", fields=["input_ids", "labels"])
+    with pytest.raises(feedline.DataError, match="'labels' has 2 values, but 'input_ids' has 3 tokens") as raised:
         dataset.pack_sequences(8)
-    with dataset.pack_sequences(8, field="input_ids").loader(1, output="numpy") as loader:
-        assert len(list(loader)) == 1
+    assert raised.value.record == 1
+
+
+def test_input_ids_are_packed_if_there_are_several_lists() -> None:
+    tokens, ones = feedline.ragged(np.arange(4), [1, 3]), feedline.ragged(np.ones(4, int), [1, 3])
+    dataset = feedline.arrays(attention_mask=ones, input_ids=tokens)
+    with dataset.pack_sequences(8).loader(1, output="numpy") as loader:
+        assert epoch_of(loader) == [[((0,), (1, 2, 3))]]
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -245,6 +344,9 @@ def test_refusals(tmp_path: Path) -> None:
             dataset.pack_sequences(**options)
     with pytest.raises(feedline.ConfigError, match=r"no field of .* has lists of integers"):
         feedline.arrays(x=np.zeros((3, 4))).pack_sequences()
+    classes = feedline.arrays(input_ids=feedline.ragged(np.arange(4), [1, 3]), labels=np.arange(2))
+    with pytest.raises(feedline.ConfigError, match="'labels' does not have a list of integers for each sample"):
+        classes.pack_sequences()
     with pytest.raises(feedline.ConfigError, match=r"has 2\^31 tokens or more"):
         dataset.pack_sequences(2**20).loader(2048)
 

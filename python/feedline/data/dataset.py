@@ -602,10 +602,13 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
                 leave less padding; a smaller window is planned sooner.
             labels: ``"input_ids"``: labels equal the tokens, with -100 at the first token of each document (or piece
                 of a split document): the model shifts them, as in Transformers. ``"next_token"``: labels are the next
-                token of the document, and -100 at its last token, as in Megatron.
+                token of the document, and -100 at its last token, as in Megatron. If the dataset has a field ``labels``
+                (lists of tokens, or -100), its values are used instead of the tokens. If it has a field ``loss_mask``
+                (lists of bools or integers), labels of tokens with the value 0 are -100.
             pad: token in the padding at the end of rows.
             vocabulary: number of different tokens; a token that is not below it raises a DataError.
-            field: the field of tokens: a list of integers of any length. By default the only such field.
+            field: the field of tokens: a list of integers of any length. By default ``input_ids``, or the only such
+                field.
 
         Other sources than token files are read once, immediately, if the lengths of their lists are not stored, as in
         Parquet and Arrow files; the lengths take 8 bytes of memory per document.
@@ -613,7 +616,8 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         Raises:
             ConfigError: an argument is wrong, the dataset has operations, or it has no field of integer lists, or
                 several.
-            DataError, StorageError: a document cannot be read to find its length.
+            DataError, StorageError: a document cannot be read to find its length, or its lists of tokens, labels and
+                loss mask differ in length.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
         from . import packed_sequences  # most datasets do not need it

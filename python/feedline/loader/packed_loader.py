@@ -24,7 +24,7 @@ class PackedLoader(Loader):
     A batch is a named tuple, with B rows of L tokens:
 
     - ``input_ids``, int64 (B, L): the tokens of several documents, then padding.
-    - ``labels``, int64 (B, L): see :meth:`Dataset.pack_sequences`; -100 in the padding.
+    - ``labels``, int64 (B, L): see :meth:`Dataset.pack_sequences`; -100 in the padding and outside of the loss mask.
     - ``position_ids``, int64 (B, L): from 0 in each document, and in the padding.
     - ``document_ids``, int64 (B, L): the number of the document in its row, from 0; -1 in the padding.
     - ``cu_seqlens``, int32 (segments + 1): 0, and the ends of all documents in ``input_ids.view(-1)``, for attention

@@ -97,6 +97,17 @@ std::uint64_t ArrayFormat::length(std::uint64_t index, std::size_t field) const 
   return static_cast<std::uint64_t>(offsets[index + 1] - offsets[index]);
 }
 
+Result<std::uint64_t> ArrayFormat::read_integers(std::uint64_t index, std::size_t field, std::uint64_t begin,
+                                                 std::span<std::int64_t> out) const {
+  FEEDLINE_CHECK_OK(files_.check());
+  FEEDLINE_CHECK(begin + out.size() <= length(index, field));
+  const NamedArray& array = arrays_[array_of_[field]];
+  FEEDLINE_TRY(const ToInt64 convert, to_int64_of(array.row.dtype));
+  const std::uint64_t first = static_cast<std::uint64_t>(array.offsets[index]) + begin;
+  convert(array.data + first * array.row.bytes(), out.size(), out.data());
+  return out.size() * array.row.bytes();
+}
+
 Result<void> ArrayFormat::gather(std::size_t array, std::span<const std::uint64_t> samples, std::byte* out) const {
   const base::Rows rows{arrays_[array].data, arrays_[array].stride, arrays_[array].row.bytes()};
   const storage::BackingFile* const file = files_.of(array);

@@ -27,6 +27,8 @@ class ArrayFormat final : public FilledFormat {
                              std::span<const ArrayView> first_rows) const override;
   std::uint64_t length(std::uint64_t index, std::size_t field) const override;
   std::uint64_t longest(std::size_t field) const override { return longest_[array_of_[field]]; }
+  Result<std::uint64_t> read_integers(std::uint64_t index, std::size_t field, std::uint64_t begin,
+                                      std::span<std::int64_t> out) const override;
   Where where(std::uint64_t index) const override;
   Result<memory::OwnRow> own_row(std::uint64_t index, std::size_t field, memory::RowUse use) const override;
   std::uint64_t fingerprint() const override { return fingerprint_; }

@@ -51,6 +51,17 @@ std::vector<std::int32_t> twenty() {
   return values;
 }
 
+TEST(ArrayFormatTest, ReadsIntegersOfARaggedSample) {
+  const std::vector<std::uint8_t> values{0, 1, 1, 0, 1, 0};
+  NamedArray array = named("a", values, {}, 6, DType::kBool);
+  array.offsets = {0, 2, 6};
+  const auto format = ArrayFormat::make({std::move(array)});
+  ASSERT_TRUE(format) << format.error().what;
+  std::int64_t read[3];
+  EXPECT_EQ((*format)->read_integers(1, 0, 1, read), 3u);
+  EXPECT_EQ(std::vector<std::int64_t>(read, read + 3), (std::vector<std::int64_t>{0, 1, 0}));
+}
+
 TEST(ArrayFormatTest, RaggedSamplesArePaddedToTheRowAndCountedBehind) {
   const auto values = twenty();
   const std::vector<std::uint8_t> label{5, 6, 7, 8};

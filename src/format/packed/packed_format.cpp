@@ -2,6 +2,7 @@
 #include "format/packed/packed_format.h"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -12,7 +13,6 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::int64_t kIgnoredLabel = -100;  // ignore_index of torch's cross_entropy
 constexpr std::uint64_t kNone = ~std::uint64_t{0};
 enum Field : std::size_t { kInputIds, kLabels, kPositionIds, kDocumentIds, kEnds };
 
@@ -25,21 +25,19 @@ std::vector<FieldDescription> fields_of(const PackOptions& options) {
           {"cu_seqlens", FieldKind::kArray, {DType::kInt32, {kAnyLength}}}};
 }
 
-// Returns the first token that is not below `vocabulary`, or nullopt.
-std::optional<std::size_t> first_outside(std::span<const std::int64_t> tokens, std::uint64_t vocabulary) {
+// Returns the first value that is not accepted, or nullopt.
+std::optional<std::size_t> first_outside(std::span<const std::int64_t> values, auto is_outside) {
   bool any = false;  // without a branch, so that the loop is vectorized
-  for (const std::int64_t token : tokens) any |= static_cast<std::uint64_t>(token) >= vocabulary;
+  for (const std::int64_t value : values) any |= is_outside(value);
   if (!any) return {};
-  const auto found = std::ranges::find_if(
-      tokens, [vocabulary](std::int64_t token) { return static_cast<std::uint64_t>(token) >= vocabulary; });
-  return static_cast<std::size_t>(found - tokens.begin());
+  return static_cast<std::size_t>(std::ranges::find_if(values, is_outside) - values.begin());
 }
 
 }  // namespace
 
-PackedFormat::PackedFormat(std::shared_ptr<const Sequences> sequences, const PackOptions& options)
+PackedFormat::PackedFormat(TokenFields fields, const PackOptions& options)
     : FilledFormat(fields_of(options), 4 * sizeof(std::int64_t) * options.length),
-      sequences_(std::move(sequences)),
+      token_fields_(std::move(fields)),
       options_(options) {}
 
 std::uint64_t PackedFormat::add(std::vector<std::vector<PackPiece>> rows) {
@@ -151,39 +149,77 @@ Result<std::uint64_t> PackedFormat::fill_row(PackedBatch& batch, std::size_t row
 
 Result<std::uint64_t> PackedFormat::read_piece(const PackPiece& piece, std::span<std::int64_t> tokens,
                                                std::span<std::int64_t> labels) const {
-  FEEDLINE_TRY(std::uint64_t read, sequences_->read(piece.document, piece.begin, tokens));
-  if (options_.labels == PackLabels::kSame) {
-    labels.front() = kIgnoredLabel;
-    std::ranges::copy(tokens.subspan(1), labels.begin() + 1);
+  FEEDLINE_TRY(const std::uint64_t read, token_fields_.tokens->read(piece.document, piece.begin, tokens));
+  FEEDLINE_TRY(const std::uint64_t more, read_labels(piece, tokens, labels));
+  FEEDLINE_CHECK_OK(check_values(piece, tokens, labels));
+  return read + more;
+}
+
+// Writes the labels of a piece. The label at a position is of the token there or, for kNextToken, of the next one.
+Result<std::uint64_t> PackedFormat::read_labels(const PackPiece& piece, std::span<const std::int64_t> tokens,
+                                                std::span<std::int64_t> labels) const {
+  const bool is_shifted = options_.labels == PackLabels::kNextToken;
+  const bool has_last = !is_shifted || piece.continues;  // the token after the last position is in the document
+  const std::uint64_t first = piece.begin + (is_shifted ? 1 : 0);
+  const auto found = labels.first(labels.size() - (has_last ? 0 : 1));
+  std::uint64_t read = 0;
+  if (token_fields_.labels) {
+    FEEDLINE_TRY(read, token_fields_.labels->read(piece.document, first, found));
   } else {
-    std::ranges::copy(tokens.subspan(1), labels.begin());
-    labels.back() = kIgnoredLabel;
-    if (piece.continues) {
-      FEEDLINE_TRY(const std::uint64_t more,
-                   sequences_->read(piece.document, piece.begin + piece.length, labels.last(1)));
-      read += more;
+    std::ranges::copy(tokens.subspan(is_shifted ? 1 : 0), labels.begin());
+    if (is_shifted && has_last) {
+      FEEDLINE_TRY(read, token_fields_.tokens->read(piece.document, piece.begin + piece.length, found.last(1)));
     }
   }
-  if (options_.vocabulary == 0) return read;
-  if (const auto outside = first_outside(tokens, options_.vocabulary)) {
-    Error error =
-        data_error("the token at position " + std::to_string(piece.begin + *outside) + " is " +
-                       std::to_string(tokens[*outside]) + ", but vocabulary=" + std::to_string(options_.vocabulary),
-                   "format")
-            .error();
-    error.where = sequences_->where(piece.document);
-    error.where.stage = "format";
-    return std::unexpected(std::move(error));
+  if (token_fields_.loss_mask) {
+    thread_local std::vector<std::int64_t> mask;
+    mask.resize(found.size());
+    FEEDLINE_TRY(const std::uint64_t more, token_fields_.loss_mask->read(piece.document, first, mask));
+    read += more;
+    for (std::size_t i = 0; i < found.size(); ++i) found[i] = mask[i] != 0 ? found[i] : kIgnoredLabel;
   }
+  if (!is_shifted) labels.front() = kIgnoredLabel;
+  if (!has_last) labels.back() = kIgnoredLabel;
   return read;
 }
 
-// Returns the location of the document that could not be read, or of the row's first document.
+// Checks tokens, and labels that are not made of tokens.
+Result<void> PackedFormat::check_values(const PackPiece& piece, std::span<const std::int64_t> tokens,
+                                        std::span<const std::int64_t> labels) const {
+  const std::uint64_t vocabulary = options_.vocabulary;
+  if (vocabulary > 0) {
+    const auto at = first_outside(
+        tokens, [vocabulary](std::int64_t token) { return static_cast<std::uint64_t>(token) >= vocabulary; });
+    if (at)
+      return at_document(piece.document, "the token at position " + std::to_string(piece.begin + *at) + " is " +
+                                             std::to_string(tokens[*at]) +
+                                             ", but vocabulary=" + std::to_string(vocabulary));
+  }
+  if (!token_fields_.labels) return {};
+  constexpr auto kAny = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const std::uint64_t end = vocabulary > 0 ? vocabulary : kAny;
+  const auto at = first_outside(
+      labels, [end](std::int64_t label) { return static_cast<std::uint64_t>(label) >= end && label != kIgnoredLabel; });
+  if (!at) return {};
+  const std::uint64_t position = piece.begin + *at + (options_.labels == PackLabels::kNextToken ? 1 : 0);
+  return at_document(piece.document, "the label at position " + std::to_string(position) + " is " +
+                                         std::to_string(labels[*at]) + "; labels must be -100 or tokens" +
+                                         (vocabulary > 0 ? " below vocabulary=" + std::to_string(vocabulary) : ""));
+}
+
+std::unexpected<Error> PackedFormat::at_document(std::uint64_t document, std::string what) const {
+  Error error = data_error(std::move(what), "format").error();
+  error.where = token_fields_.tokens->where(document);
+  error.where.stage = "format";
+  return std::unexpected(std::move(error));
+}
+
+// The document that could not be read, otherwise the first one of the row.
 Where PackedFormat::where(std::uint64_t index) const {
   const FoundRow found = find(index);
   if (!found.batch || found.batch->rows[found.row].empty()) return {};
   const std::uint64_t failed = found.batch->failed;
-  Where where = sequences_->where(failed == kNone ? found.batch->rows[found.row].front().document : failed);
+  Where where = token_fields_.tokens->where(failed == kNone ? found.batch->rows[found.row].front().document : failed);
   where.record = failed == kNone ? found.batch->rows[found.row].front().document : failed;
   return where;
 }

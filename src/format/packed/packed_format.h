@@ -8,6 +8,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace feedline::format {
 // Each row is a sample. A row of `length` tokens has the fields
 //
 //   input_ids     the tokens of its pieces, one after the other, then padding
-//   labels        see PackLabels; -100 in the padding
+//   labels        see PackLabels; kIgnoredLabel in the padding, and for tokens that are not in the loss mask
 //   position_ids  from 0 in each piece, and in the padding
 //   document_ids  the number of the piece in the row; -1 in the padding
 //   cu_seqlens    a part of the batch's list of segment ends, see below
@@ -32,7 +33,7 @@ namespace feedline::format {
 class PackedFormat final : public FilledFormat {
  public:
   // Requires: valid options.
-  PackedFormat(std::shared_ptr<const Sequences> sequences, const PackOptions& options);
+  PackedFormat(TokenFields fields, const PackOptions& options);
 
   // Adds a batch with these rows, and returns the sample index of its first row. The others follow.
   std::uint64_t add(std::vector<std::vector<PackPiece>> rows);
@@ -67,8 +68,13 @@ class PackedFormat final : public FilledFormat {
   Result<std::uint64_t> fill_row(PackedBatch& batch, std::size_t row, std::span<const ArrayView> out) const;
   Result<std::uint64_t> read_piece(const PackPiece& piece, std::span<std::int64_t> tokens,
                                    std::span<std::int64_t> labels) const;
+  Result<std::uint64_t> read_labels(const PackPiece& piece, std::span<const std::int64_t> tokens,
+                                    std::span<std::int64_t> labels) const;
+  Result<void> check_values(const PackPiece& piece, std::span<const std::int64_t> tokens,
+                            std::span<const std::int64_t> labels) const;
+  std::unexpected<Error> at_document(std::uint64_t document, std::string what) const;
 
-  const std::shared_ptr<const Sequences> sequences_;
+  const TokenFields token_fields_;
   const PackOptions options_;
   mutable std::shared_mutex mutex_;
   std::map<std::uint64_t, std::shared_ptr<PackedBatch>> batches_;  // by the index of the first row

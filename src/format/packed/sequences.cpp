@@ -2,6 +2,7 @@
 #include "format/packed/sequences.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -42,24 +43,18 @@ class RowSequences final : public Sequences {
   const std::size_t field_;
 };
 
-// A field of records, whose lengths take 8 bytes each.
+// A field of records.
 class RecordSequences final : public Sequences {
  public:
-  static Result<std::shared_ptr<const Sequences>> make(std::shared_ptr<const RecordFormat> records, std::size_t field) {
-    auto made = std::make_shared<RecordSequences>(std::move(records), field);
-    for (std::uint64_t i = 0; i < made->records_->size(); ++i) {
-      auto array = made->array_of(i);
-      if (!array) return at_sequence(*made->records_, i, std::move(array).error());
-      made->lengths_.push_back(static_cast<std::uint64_t>(array->spec.shape[0]));
-    }
-    return made;
-  }
-  RecordSequences(std::shared_ptr<const RecordFormat> records, std::size_t field)
-      : records_(std::move(records)), field_(field) {}
+  using Lengths = std::vector<std::uint64_t>;  // 8 bytes for each record
 
-  std::uint64_t size() const override { return lengths_.size(); }
+  RecordSequences(std::shared_ptr<const RecordFormat> records, std::size_t field,
+                  std::shared_ptr<const Lengths> lengths)
+      : records_(std::move(records)), field_(field), lengths_(std::move(lengths)) {}
+
+  std::uint64_t size() const override { return records_->size(); }
   void lengths(std::span<const std::uint64_t> sequences, std::span<std::uint64_t> lengths) const override {
-    for (std::size_t i = 0; i < sequences.size(); ++i) lengths[i] = lengths_[sequences[i]];
+    for (std::size_t i = 0; i < sequences.size(); ++i) lengths[i] = (*lengths_)[sequences[i]];
   }
   Result<std::uint64_t> read(std::uint64_t sequence, std::uint64_t begin, std::span<std::int64_t> out) const override {
     const auto part = [&]() -> Result<std::uint64_t> {
@@ -75,6 +70,12 @@ class RecordSequences final : public Sequences {
     return read;
   }
   Where where(std::uint64_t sequence) const override { return records_->where(sequence); }
+  // Reads the sequence to find its length.
+  Result<std::uint64_t> read_length(std::uint64_t sequence) const {
+    auto array = array_of(sequence);
+    if (!array) return at_sequence(*records_, sequence, std::move(array).error());
+    return static_cast<std::uint64_t>(array->spec.shape[0]);
+  }
 
  private:
   // Valid until the next call in this thread.
@@ -89,7 +90,8 @@ class RecordSequences final : public Sequences {
       if (!is_read) FEEDLINE_CHECK_OK(records_->read(sequence, record));
       stored = is_read ? &record.fields.front() : &record.fields[field_];
     }
-    if (stored->absent) return data_error("the sample has no tokens", "format");
+    const std::string& name = records_->fields()[field_].name;
+    if (stored->absent) return data_error("the sample has no '" + name + "'", "format");
     decode::NpyArray array;
     if (stored->array) {
       array = {*stored->array, stored->bytes};
@@ -97,22 +99,27 @@ class RecordSequences final : public Sequences {
       FEEDLINE_TRY(array, decode::read_npy(stored->bytes));
     }
     if (array.spec.shape.dims() != 1)
-      return data_error("tokens must be one-dimensional, but the shape is " + array.spec.shape.to_string(), "format");
+      return data_error("'" + name + "' must be one-dimensional, but the shape is " + array.spec.shape.to_string(),
+                        "format");
     return array;
   }
 
   const std::shared_ptr<const RecordFormat> records_;
   const std::size_t field_;
-  std::vector<std::uint64_t> lengths_;
+  const std::shared_ptr<const Lengths> lengths_;
 };
 
-// Returns whether the field's samples may be sequences. Lengths of rows must be known; records have only a kind.
+// Whether samples of the field may be sequences: for rows, the lengths must be known; of records, often only the kind
+// is known.
 bool may_be_sequences(const FieldDescription& field, bool are_rows) {
   if (field.kind != FieldKind::kArray) return false;
   const ArraySpec& spec = field.array;
-  if (are_rows) return spec.is_ragged() && spec.shape.dims() == 1 && to_int64_of(spec.dtype);
-  const bool is_known = spec.shape.dims() > 0;
-  return !is_known || (spec.shape.dims() == 1 && to_int64_of(spec.dtype));
+  const bool is_list = spec.shape.dims() == 1 && to_int64_of(spec.dtype);
+  return are_rows ? spec.is_ragged() && is_list : spec.shape.dims() == 0 || is_list;
+}
+
+bool may_be_tokens(const FieldDescription& field, bool are_rows) {
+  return may_be_sequences(field, are_rows) && (field.array.shape.dims() == 0 || field.array.dtype != DType::kBool);
 }
 
 std::string names_of(const std::vector<FieldDescription>& fields) {
@@ -121,34 +128,124 @@ std::string names_of(const std::vector<FieldDescription>& fields) {
   return text;
 }
 
-}  // namespace
+constexpr const char* kLossMaskField = "loss_mask";
+constexpr const char* kLabelsField = "labels";
 
-Result<std::shared_ptr<const Sequences>> sequences_of(const std::shared_ptr<const Format>& format,
-                                                      const std::string& field, const std::string& name) {
-  const auto rows = rows_of(format);
-  const auto& fields = format->fields();
-  std::optional<std::size_t> found;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (field.empty() ? !may_be_sequences(fields[i], rows != nullptr) : fields[i].name != field) continue;
-    if (found)
-      return config_error("pack_sequences: '" + fields[*found].name + "' and '" + fields[i].name +
-                          "' are both lists of integers; pass field=, the one to pack");
-    found = i;
-  }
-  if (!found && !field.empty())
+std::optional<std::size_t> find_field(const std::vector<FieldDescription>& fields, const std::string& name) {
+  const auto found = std::ranges::find(fields, name, &FieldDescription::name);
+  return found == fields.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - fields.begin()));
+}
+
+// Returns the field of tokens if none is named: "input_ids", or the only possible one.
+Result<std::size_t> only_tokens(const std::vector<FieldDescription>& fields, bool are_rows, const std::string& name) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    if (may_be_tokens(fields[i], are_rows) && fields[i].name != kLossMaskField && fields[i].name != kLabelsField)
+      found.push_back(i);
+  for (const std::size_t i : found)
+    if (fields[i].name == "input_ids") return i;
+  if (found.empty())
+    return config_error("pack_sequences: no field of \"" + name + "\" has lists of integers; the fields are " +
+                        names_of(fields) + ", and tokens must be one-dimensional integers of any length");
+  if (found.size() > 1)
+    return config_error("pack_sequences: '" + fields[found[0]].name + "' and '" + fields[found[1]].name +
+                        "' are both lists of integers; pass field=, the one to pack");
+  return found.front();
+}
+
+Result<std::size_t> tokens_of(const std::vector<FieldDescription>& fields, bool are_rows, const std::string& field,
+                              const std::string& name) {
+  if (field.empty()) return only_tokens(fields, are_rows, name);
+  const auto found = find_field(fields, field);
+  if (!found)
     return config_error("pack_sequences: the dataset does not have the field '" + field + "'; its fields are " +
                         names_of(fields));
-  if (!found || !may_be_sequences(fields[*found], rows != nullptr))
-    return config_error(
-        "pack_sequences: " + (found ? "the field '" + field + "' does not have" : "no field of \"" + name + "\" has") +
-        " lists of integers; the fields are " + names_of(fields) +
-        ", and tokens must be one-dimensional integers of any length");
-  const bool has_mask = std::ranges::find(fields, "loss_mask", &FieldDescription::name) != fields.end();
-  if (field.empty() && has_mask)
-    return config_error("pack_sequences: the dataset has a field 'loss_mask', which packs do not apply; pass field='" +
-                        fields[*found].name + "' to train on all tokens");
-  if (rows) return std::make_shared<const RowSequences>(rows, *found);
-  return RecordSequences::make(records_of(format), *found);
+  if (!may_be_tokens(fields[*found], are_rows))
+    return config_error("pack_sequences: the field '" + field + "' does not have lists of integers; the fields are " +
+                        names_of(fields) + ", and tokens must be one-dimensional integers of any length");
+  return *found;
+}
+
+// Returns the field `name` that belongs to the tokens, or nullopt if the dataset does not have it.
+Result<std::optional<std::size_t>> companion_of(const std::vector<FieldDescription>& fields, bool are_rows,
+                                                const char* name, std::size_t tokens) {
+  const auto found = find_field(fields, name);
+  if (!found || *found == tokens) return std::nullopt;
+  if (std::string_view(name) == kLossMaskField ? may_be_sequences(fields[*found], are_rows)
+                                               : may_be_tokens(fields[*found], are_rows))
+    return found;
+  return config_error("pack_sequences: the field '" + std::string(name) + "' does not have a list of integers" +
+                      (std::string_view(name) == kLossMaskField ? " or bools" : "") +
+                      " for each sample; rename it, or open the dataset without it, to pack only '" +
+                      fields[tokens].name + "'");
+}
+
+Error other_length(const std::vector<FieldDescription>& fields, std::size_t tokens, std::uint64_t length,
+                   std::size_t other, std::uint64_t other_length) {
+  return data_error("'" + fields[other].name + "' has " + std::to_string(other_length) + " values, but '" +
+                        fields[tokens].name + "' has " + std::to_string(length) +
+                        " tokens; both must have the same length",
+                    "format")
+      .error();
+}
+
+// Opens several fields; the first one is that of the tokens.
+Result<std::vector<std::shared_ptr<const Sequences>>> sequences_of_rows(const std::shared_ptr<const RowFormat>& rows,
+                                                                        const std::vector<std::size_t>& numbers) {
+  constexpr std::uint64_t kAtOnce = 4096;
+  std::vector<std::uint64_t> samples, lengths, others;
+  for (std::uint64_t first = 0; numbers.size() > 1 && first < rows->size(); first += kAtOnce) {
+    samples.resize(std::min(kAtOnce, rows->size() - first));
+    lengths.resize(samples.size());
+    others.resize(samples.size());
+    std::iota(samples.begin(), samples.end(), first);
+    rows->lengths(samples, numbers.front(), lengths);
+    for (std::size_t f = 1; f < numbers.size(); ++f) {
+      rows->lengths(samples, numbers[f], others);
+      const auto [length, other] = std::ranges::mismatch(lengths, others);
+      if (length == lengths.end()) continue;
+      return at_sequence(*rows, first + static_cast<std::uint64_t>(length - lengths.begin()),
+                         other_length(rows->fields(), numbers.front(), *length, numbers[f], *other));
+    }
+  }
+  std::vector<std::shared_ptr<const Sequences>> opened;
+  for (const std::size_t field : numbers) opened.push_back(std::make_shared<const RowSequences>(rows, field));
+  return opened;
+}
+
+Result<std::vector<std::shared_ptr<const Sequences>>> sequences_of_records(
+    const std::shared_ptr<const RecordFormat>& records, const std::vector<std::size_t>& numbers) {
+  const auto lengths = std::make_shared<RecordSequences::Lengths>();
+  std::vector<std::shared_ptr<const RecordSequences>> fields;
+  for (const std::size_t field : numbers)
+    fields.push_back(std::make_shared<const RecordSequences>(records, field, lengths));
+  for (std::uint64_t i = 0; i < records->size(); ++i) {
+    FEEDLINE_TRY(const std::uint64_t length, fields.front()->read_length(i));
+    for (std::size_t f = 1; f < fields.size(); ++f) {
+      FEEDLINE_TRY(const std::uint64_t other, fields[f]->read_length(i));
+      if (other != length)
+        return at_sequence(*records, i, other_length(records->fields(), numbers.front(), length, numbers[f], other));
+    }
+    lengths->push_back(length);
+  }
+  return std::vector<std::shared_ptr<const Sequences>>(fields.begin(), fields.end());
+}
+
+}  // namespace
+
+Result<TokenFields> token_fields_of(const std::shared_ptr<const Format>& format, const std::string& field,
+                                    const std::string& name) {
+  const auto rows = rows_of(format);
+  const auto& fields = format->fields();
+  FEEDLINE_TRY(const std::size_t tokens, tokens_of(fields, rows != nullptr, field, name));
+  FEEDLINE_TRY(const auto mask, companion_of(fields, rows != nullptr, kLossMaskField, tokens));
+  FEEDLINE_TRY(const auto labels, companion_of(fields, rows != nullptr, kLabelsField, tokens));
+  std::vector<std::size_t> numbers{tokens};
+  if (mask) numbers.push_back(*mask);
+  if (labels) numbers.push_back(*labels);
+  FEEDLINE_TRY(const auto opened,
+               rows ? sequences_of_rows(rows, numbers) : sequences_of_records(records_of(format), numbers));
+  return TokenFields{opened.front(), mask ? opened[1] : nullptr, labels ? opened.back() : nullptr};
 }
 
 }  // namespace feedline::format

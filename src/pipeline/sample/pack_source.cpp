@@ -31,21 +31,21 @@ Result<void> check(const PackOptions& options) {
 
 Result<PackSource> PackSource::make(const Source& sequences, const PackOptions& options) {
   FEEDLINE_CHECK_OK(check(options));
-  FEEDLINE_TRY(auto lengths, format::sequences_of(sequences.format(), options.field, sequences.name()));
-  auto packed = std::make_shared<format::PackedFormat>(lengths, options);
-  return PackSource(sequences, std::move(lengths), std::move(packed), options);
+  FEEDLINE_TRY(auto fields, format::token_fields_of(sequences.format(), options.field, sequences.name()));
+  auto packed = std::make_shared<format::PackedFormat>(fields, options);
+  return PackSource(sequences, std::move(fields), std::move(packed), options);
 }
 
-PackSource::PackSource(Source sequences, std::shared_ptr<const format::Sequences> lengths,
-                       std::shared_ptr<format::PackedFormat> packed, const PackOptions& options)
+PackSource::PackSource(Source sequences, format::TokenFields fields, std::shared_ptr<format::PackedFormat> packed,
+                       const PackOptions& options)
     : sequences_(std::move(sequences)),
       packs_(sequences_.name(), packed),
-      lengths_(std::move(lengths)),
+      fields_(std::move(fields)),
       packed_(std::move(packed)),
       options_(options) {}
 
 PackSource PackSource::with_own_packs() const {
-  return PackSource(sequences_, lengths_, std::make_shared<format::PackedFormat>(lengths_, options_), options_);
+  return PackSource(sequences_, fields_, std::make_shared<format::PackedFormat>(fields_, options_), options_);
 }
 
 std::string PackSource::describe() const {
@@ -55,12 +55,13 @@ std::string PackSource::describe() const {
                                                                                : "dropped";
   return "rows of " + std::to_string(options_.length) + " tokens, " + method + " in windows of " +
          std::to_string(options_.window) + " documents, longer ones " + overlong + ", " +
-         (options_.labels == PackLabels::kSame ? "labels input_ids" : "labels next_token") + ", pad " +
+         (options_.labels == PackLabels::kSame ? "labels input_ids" : "labels next_token") +
+         (fields_.labels ? " of the field labels" : "") + (fields_.loss_mask ? " in the loss mask" : "") + ", pad " +
          std::to_string(options_.pad);
 }
 
 void PackSource::lengths(std::span<const std::uint64_t> documents, std::span<std::uint64_t> lengths) const {
-  lengths_->lengths(documents, lengths);
+  fields_.tokens->lengths(documents, lengths);
 }
 
 std::uint64_t PackSource::fingerprint() const {

@@ -10,11 +10,11 @@
 
 #include "feedline/error.h"
 #include "feedline/packing.h"
+#include "format/packed/sequences.h"
 #include "pipeline/sample/source.h"
 
 namespace feedline::format {
 class PackedFormat;
-class Sequences;
 }  // namespace feedline::format
 
 namespace feedline::pipeline {
@@ -22,8 +22,8 @@ namespace feedline::pipeline {
 // The token sequences of a dataset, and the source of packs made from them. Thread-safe; copies share both.
 class PackSource {
  public:
-  // kConfig: an option is out of range, or the dataset has no sequences of integers (or several; see
-  // PackOptions::field). Reads all samples once if their lengths are not known.
+  // kConfig: an option is out of range, or the dataset does not have the fields to pack; see token_fields_of(). Reads
+  // all samples once if their lengths are not known.
   static Result<PackSource> make(const Source& sequences, const PackOptions& options);
 
   const PackOptions& options() const { return options_; }
@@ -42,11 +42,11 @@ class PackSource {
   std::optional<PackSegments> segments_of(std::uint64_t sample) const;
 
  private:
-  PackSource(Source sequences, std::shared_ptr<const format::Sequences> lengths,
-             std::shared_ptr<format::PackedFormat> packed, const PackOptions& options);
+  PackSource(Source sequences, format::TokenFields fields, std::shared_ptr<format::PackedFormat> packed,
+             const PackOptions& options);
 
   Source sequences_, packs_;
-  std::shared_ptr<const format::Sequences> lengths_;
+  format::TokenFields fields_;
   std::shared_ptr<format::PackedFormat> packed_;
   PackOptions options_;
 };

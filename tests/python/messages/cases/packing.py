@@ -66,11 +66,25 @@ def _packing_two_lists_of_integers(s: Samples) -> None:
     feedline.arrays(x=tokens, y=tokens).pack_sequences()
 
 
-def _packing_tokens_with_a_loss_mask(s: Samples) -> None:
+def _packing_a_loss_mask_of_other_lengths(s: Samples) -> None:
     import numpy as np
 
-    tokens, mask = (feedline.ragged(np.ones(4, dtype), [1, 3]) for dtype in (np.int32, bool))
+    tokens, mask = feedline.ragged(np.ones(4, np.int32), [1, 3]), feedline.ragged(np.ones(4, bool), [2, 2])
     feedline.arrays(input_ids=tokens, loss_mask=mask).pack_sequences()
+
+
+def _packing_labels_that_are_classes(s: Samples) -> None:
+    import numpy as np
+
+    tokens = feedline.ragged(np.ones(4, np.int32), [1, 3])
+    feedline.arrays(input_ids=tokens, labels=np.arange(2)).pack_sequences()
+
+
+def _packing_labels_that_are_not_tokens(s: Samples) -> None:
+    import numpy as np
+
+    tokens, labels = (feedline.ragged(np.array(values), [1, 3]) for values in ([1, 2, 3, 4], [1, 2, -7, 4]))
+    list(feedline.arrays(input_ids=tokens, labels=labels).pack_sequences(8).loader(1, output="numpy"))
 
 
 def _packing_a_field_that_does_not_exist(s: Samples) -> None:
