@@ -174,9 +174,10 @@ class PackedDataset {
  public:
   std::uint64_t documents() const;
   // Returns a loader of batches with the fields of PackedFormat (src/format/packed). A batch has options.batch_size
-  // rows. `uneven` and `drop_last` apply to the last global batch of an epoch. kConfig: as for Dataset::loader, an
-  // option that has no meaning for packs is set, or a batch has 2^31 tokens or more.
-  Result<Loader> loader(const LoaderOptions& options) const;
+  // rows. `uneven` and `drop_last` apply to the last global batch of an epoch. `labels` replaces PackOptions::labels.
+  // kConfig: as for Dataset::loader, an option that has no meaning for packs is set, or a batch has 2^31 tokens or
+  // more.
+  Result<Loader> loader(const LoaderOptions& options, std::optional<PackLabels> labels = {}) const;
 
  private:
   friend class Dataset;
@@ -354,8 +355,8 @@ class Dataset {
   Result<Loader> given_loader(const LoaderOptions& options) const;
 
   // Packs the sequences of tokens of this dataset, with their loss mask and labels if it has these fields. kConfig: an
-  // option is out of range, the dataset has operations, or no or several fields of integers with known lengths; a record
-  // format's samples are read once to find their lengths. kData: a sample's lists differ in length.
+  // option is out of range, the dataset has operations, or no or several fields of integers with known lengths; a
+  // record format's samples are read once to find their lengths. kData: a sample's lists differ in length.
   Result<PackedDataset> pack_sequences(const PackOptions& options) const;
 
   struct Impl;

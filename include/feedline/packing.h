@@ -28,9 +28,10 @@ struct PackOptions {
   std::uint64_t length = 8192;
   PackMethod method = PackMethod::kBestFit;
   LongDocuments overlong = LongDocuments::kSplit;
-  std::uint64_t window = 65536;  // documents that are packed together
+  std::uint64_t window = 65536;         // documents that are packed together
+  std::uint64_t document_multiple = 1;  // each piece of a document is padded to a multiple of this many tokens
   PackLabels labels = PackLabels::kSame;
-  std::int64_t pad = 0;          // token at the end of rows that are not full
+  std::int64_t pad = 0;          // token in the padding
   std::uint64_t vocabulary = 0;  // if not 0: a token that is not below it is an error
 };
 
@@ -42,7 +43,7 @@ struct PackPiece {
   bool continues = false;  // the document continues in another row
 };
 
-// The segments of a batch: the pieces of documents, and the padding of each row that is not full.
+// The segments of a batch: the pieces of documents, with their padding, and the rest of each row that is not full.
 struct PackSegments {
   std::uint64_t count = 0;
   std::uint64_t longest = 0;  // tokens

@@ -89,6 +89,7 @@ std::string packs_of(const PackFeed& packs, const PipelinePlan& plan, const Load
   const std::uint64_t windows = std::max<std::uint64_t>(1, std::min(packs.windows(), kMostCounted / options.window));
   const PackCounts counts = packs.count(0, windows);
   std::string text = "plan       packed sequences: " + packs.source().describe() + ", " +
+                     packs.source().describe_contents() + ", " +
                      (asked.shuffle ? "keyed permutation, seed " + std::to_string(asked.seed) : "sequential") +
                      ", rank " + std::to_string(plan.ranks.rank) + " of " + std::to_string(plan.ranks.world_size) +
                      ", batches of " + std::to_string(plan.ranks.batch_rows) + "\n";

@@ -2,6 +2,7 @@
 // Loaders of packed sequences: the consumer gives the pipeline this rank's rows of each global batch.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,9 +71,9 @@ Result<PackedDataset> Dataset::pack_sequences(const PackOptions& options) const 
   });
 }
 
-Result<Loader> PackedDataset::loader(const LoaderOptions& options) const {
+Result<Loader> PackedDataset::loader(const LoaderOptions& options, std::optional<PackLabels> labels) const {
   return guarded([&]() -> Result<Loader> {
-    const pipeline::PackSource source = impl_->source.with_own_packs();
+    const pipeline::PackSource source = impl_->source.with_own_packs(labels.value_or(impl_->source.options().labels));
     FEEDLINE_CHECK_OK(check(options, source.options().length));
     FEEDLINE_TRY(auto device, pipeline::device_of(options.cuda_device));
     FEEDLINE_TRY(auto recipe, pipeline::make_recipe(source.packs(), {}, options.dtype, options.layout));

@@ -31,7 +31,14 @@ WindowPacker::WindowPacker(const PackOptions& options)
       free_bits_(options.length / 64 + 1),
       free_summary_(options.length / 4096 + 1) {
   FEEDLINE_CHECK(options.length > 0 && options.length < std::uint64_t{1} << 31);
+  FEEDLINE_CHECK(options.document_multiple > 0 && options.length % options.document_multiple == 0);
   FEEDLINE_CHECK(options.method == PackMethod::kBestFit || options.overlong == LongDocuments::kSplit);
+}
+
+std::uint32_t WindowPacker::padded(std::uint32_t length) const {
+  if (options_.document_multiple == 1) return length;
+  const auto multiple = static_cast<std::uint32_t>(options_.document_multiple);
+  return (length + multiple - 1) / multiple * multiple;
 }
 
 // Divides documents into items of at most one row.
@@ -56,8 +63,9 @@ PackCounts WindowPacker::cut(std::span<const std::uint64_t> lengths) {
     counts.tokens += left;
     counts.split += left > row_;
     std::uint64_t begin = 0;
-    for (; left > row_; left -= row_, begin += row_) items_.push_back({i, row_, begin, true});
-    items_.push_back({i, static_cast<std::uint32_t>(left), begin, false});
+    for (; left > row_; left -= row_, begin += row_) items_.push_back({i, row_, begin, true, row_});
+    const auto last = static_cast<std::uint32_t>(left);
+    items_.push_back({i, last, begin, false, padded(last)});
   }
   return counts;
 }
@@ -73,9 +81,9 @@ PackCounts WindowPacker::cut_concatenated(std::span<const std::uint64_t> lengths
     for (std::uint64_t begin = 0; begin < lengths[i];) {
       if (used == row_) used = 0, ++packs_;
       const auto length = static_cast<std::uint32_t>(std::min<std::uint64_t>(lengths[i] - begin, row_ - used));
-      items_.push_back({i, length, begin, begin + length < lengths[i]});
+      items_.push_back({i, length, begin, begin + length < lengths[i], padded(length)});
       pack_of_.push_back(packs_ - 1);
-      used += length;
+      used += padded(length);
       begin += length;
     }
   }
@@ -119,14 +127,14 @@ std::uint32_t WindowPacker::pop_free(std::uint32_t size) {
 
 void WindowPacker::assign_best_fit() {
   starts_.assign(row_ + 2, 0);
-  for (const Item& item : items_) ++starts_[row_ - item.length + 1];
+  for (const Item& item : items_) ++starts_[row_ - item.padded + 1];
   for (std::size_t i = 1; i < starts_.size(); ++i) starts_[i] += starts_[i - 1];
   sorted_.resize(items_.size());
-  for (std::uint32_t i = 0; i < items_.size(); ++i) sorted_[starts_[row_ - items_[i].length]++] = i;
+  for (std::uint32_t i = 0; i < items_.size(); ++i) sorted_[starts_[row_ - items_[i].padded]++] = i;
   pack_of_.resize(items_.size());
   next_free_.resize(items_.size());
   for (const std::uint32_t i : sorted_) {
-    const std::uint32_t length = items_[i].length;
+    const std::uint32_t length = items_[i].padded;
     const std::uint32_t found = smallest_free_from(length);
     const std::uint32_t pack = found == kNone ? packs_++ : pop_free(found);
     const std::uint32_t left = (found == kNone ? row_ : found) - length;

@@ -30,7 +30,7 @@ struct PackedWindow {
 // second level of one bit per 64, and a list of packs for each size.
 class WindowPacker {
  public:
-  // Requires: options.length > 0 and below 2^31.
+  // Requires: options.length is below 2^31, and a multiple of options.document_multiple; both are positive.
   explicit WindowPacker(const PackOptions& options);
 
   // Packs these documents, which have these lengths. The packs are permuted by `key`; without one, they are in the
@@ -48,9 +48,11 @@ class WindowPacker {
     std::uint32_t length = 0;
     std::uint64_t begin = 0;
     bool continues = false;
+    std::uint32_t padded = 0;  // the length in the row
   };
   PackCounts cut(std::span<const std::uint64_t> lengths);
   PackCounts cut_concatenated(std::span<const std::uint64_t> lengths);
+  std::uint32_t padded(std::uint32_t length) const;
   void assign_best_fit();
   void permute(std::uint64_t key);
   std::uint32_t smallest_free_from(std::uint32_t size) const;

@@ -124,6 +124,31 @@ TEST(WindowPackerTest, ContainsEveryTokenOnce) {
   }
 }
 
+// With padded documents, packs are those of documents with the padded lengths, and pieces have their own lengths.
+TEST(WindowPackerTest, PadsDocumentsToAMultiple) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 100; ++round) {
+    const std::uint64_t multiple = 1 + random() % 16, row = multiple * (1 + random() % 30);
+    std::vector<std::uint64_t> lengths(random() % 60), padded;
+    for (std::uint64_t& length : lengths) length = 1 + random() % (2 * row);
+    for (const std::uint64_t length : lengths) padded.push_back((length + multiple - 1) / multiple * multiple);
+    for (const PackMethod method : {PackMethod::kBestFit, PackMethod::kConcat}) {
+      const PackedWindow window = packed({.length = row, .method = method, .document_multiple = multiple}, lengths);
+      const PackedWindow other = packed({.length = row, .method = method}, padded);
+      EXPECT_EQ(window.ends, other.ends);
+      EXPECT_EQ(window.counts.tokens, std::accumulate(lengths.begin(), lengths.end(), std::uint64_t{0}));
+      for (std::size_t i = 0; i < window.pieces.size(); ++i) {
+        const PackPiece &piece = window.pieces[i], &with_padding = other.pieces[i];
+        EXPECT_EQ(piece.document, with_padding.document);
+        EXPECT_EQ(piece.begin, with_padding.begin);
+        EXPECT_EQ(piece.continues, with_padding.continues);
+        EXPECT_EQ(piece.length,
+                  std::min<std::uint64_t>(with_padding.length, lengths[piece.document - 100] - piece.begin));
+      }
+    }
+  }
+}
+
 TEST(WindowPackerTest, FillsAllRowsButTheLastOneByConcatenation) {
   PackOptions options{.length = 10, .method = PackMethod::kConcat};
   EXPECT_EQ(lengths_in(packed(options, {4, 0, 13, 6})), (std::vector<std::vector<std::uint32_t>>{{4, 6}, {7, 3}, {3}}));

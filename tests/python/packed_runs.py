@@ -6,6 +6,8 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,9 @@ import made_megatron
 import numpy as np
 
 import feedline
+
+Piece = tuple[int, ...]
+Row = tuple[Piece, ...]
 
 
 def written(folder: Path, lengths: list[int], dtype: str = "int32") -> feedline.Dataset:
@@ -22,64 +27,125 @@ def written(folder: Path, lengths: list[int], dtype: str = "int32") -> feedline.
     return feedline.open(made_megatron.write(folder / "tokens", documents, dtype))
 
 
-def rows_of(batch: Any) -> list[tuple[tuple[int, ...], ...]]:
-    """The pieces of each row, as tuples of tokens; checks all other fields of the batch against them."""
-    rows, ends, longest = [], [0], 0
+def model_labels(piece: Piece) -> list[int]:
+    """The labels of a piece in a dataset without loss mask, for models that shift them."""
+    return [-100, *piece[1:]]
+
+
+def rows_of(batch: Any, multiple: int = 1, labels_of: Callable[[Piece], list[int]] = model_labels) -> list[Row]:
+    """The pieces of each row, as tuples of tokens; checks all other fields of the batch against them.
+
+    Args:
+        multiple: pieces are padded to a multiple of this many tokens.
+        labels_of: returns the labels of a piece.
+    """
+    rows, ends = [], [0]
     tokens, length = batch.input_ids, batch.input_ids.shape[1]
     for row in range(len(tokens)):
-        numbers = batch.document_ids[row]
-        used = int((numbers >= 0).sum())
-        assert (numbers[used:] == -1).all()
-        assert (tokens[row, used:] == 0).all()
-        assert (batch.labels[row, used:] == -100).all()
-        assert batch.position_ids[row, used:].tolist() == list(range(length - used))
-        pieces = []
-        for number in range(int(numbers.max()) + 1 if used else 0):
+        numbers, at, pieces = batch.document_ids[row], 0, []
+        for number in range(numbers.max() + 1):
             (places,) = np.nonzero(numbers == number)
-            assert places.tolist() == list(range(places[0], places[-1] + 1))
-            piece = tokens[row, places]
-            pieces.append(tuple(piece.tolist()))
-            assert batch.labels[row, places].tolist() == [-100, *piece[1:].tolist()]
-            assert batch.position_ids[row, places].tolist() == list(range(len(places)))
+            piece = tuple(tokens[row, places].tolist())
+            stored = -(-len(piece) // multiple) * multiple
+            assert places.tolist() == list(range(at, at + len(piece)))
+            assert batch.labels[row, places].tolist() == labels_of(piece)
+            check_padding(batch, row, at + len(piece), at + stored)
+            assert batch.position_ids[row, at : at + stored].tolist() == list(range(stored))
+            pieces.append(piece)
+            at += stored
+            ends.append(row * length + at)
+        check_padding(batch, row, at, length)
+        assert batch.position_ids[row, at:].tolist() == list(range(length - at))
         rows.append(tuple(pieces))
-        for segment in [*map(len, pieces), *([length - used] if used < length else [])]:
-            ends.append(ends[-1] + segment)
-            longest = max(longest, segment)
+        if at < length:
+            ends.append((row + 1) * length)
     assert batch.cu_seqlens.dtype == np.int32
     assert batch.cu_seqlens.tolist() == ends
-    assert batch.max_seqlen == longest
+    assert batch.max_seqlen == max(end - begin for begin, end in itertools.pairwise(ends))
     return rows
 
 
-def epoch_of(loader: Any) -> list[list[tuple[tuple[int, ...], ...]]]:
+def check_padding(batch: Any, row: int, begin: int, end: int) -> None:
+    assert (batch.input_ids[row, begin:end] == 0).all()
+    assert (batch.labels[row, begin:end] == -100).all()
+    assert (batch.document_ids[row, begin:end] == -1).all()
+
+
+def epoch_of(loader: Any) -> list[list[Row]]:
     return [rows_of(batch) for batch in loader]
 
 
-def random_case(rng: np.random.Generator, folder: Path) -> None:
-    """A run that is interrupted and resumed on other numbers of ranks and rows has the packs of a single-rank run."""
+@dataclass
+class Case:
+    """A packed dataset, and what its rows must contain."""
+
+    packed: Any  # PackedSequences
+    tokens: list[int]  # of an epoch, sorted
+    multiple: int
+    labels_of: Callable[[Piece], list[int]]
+
+    def rows(self, batch: Any) -> list[Row]:
+        return rows_of(batch, self.multiple, self.labels_of)
+
+
+def drawn_case(rng: np.random.Generator, folder: Path) -> Case:
+    """Draws lengths, masks and all options of `pack_sequences`."""
     lengths = rng.integers(0, int(rng.integers(2, 120)), int(rng.integers(1, 150))).tolist()
-    if not any(lengths):
-        return
-    packed = written(folder, lengths).pack_sequences(
-        int(rng.integers(4, 64)),
-        "concat" if rng.integers(4) == 0 else "best_fit",
-        window=int(rng.integers(1, 200)),
+    multiple = int(rng.choice([1, 1, 2, 5, 8]))
+    length = multiple * int(rng.integers(-(-4 // multiple), 64 // multiple))
+    concat = rng.integers(4) == 0
+    long = "split" if concat else str(rng.choice(["split", "truncate", "drop"]))
+    next_token, masked = bool(rng.integers(2)), bool(rng.integers(2))
+    total = sum(lengths)
+    mask = rng.integers(0, 2, total).astype(bool) if masked else np.ones(total, bool)
+    if masked and total:
+        columns = {"input_ids": np.arange(total, dtype=np.int32), "loss_mask": mask}
+        dataset = feedline.arrays(**{name: feedline.ragged(values, lengths) for name, values in columns.items()})
+    else:
+        dataset = written(folder, lengths)
+    packed = dataset.pack_sequences(
+        length,
+        "concat" if concat else "best_fit",
+        long,  # type: ignore[arg-type]
+        int(rng.integers(1, 200)),
+        labels="next_token" if next_token else "input_ids",
+        pad_to_multiple_of=multiple,
     )
+    ends = np.cumsum([0, *lengths]).tolist()
+    pairs = [*itertools.pairwise(ends)]
+    most = {"split": total, "truncate": length, "drop": 0}[long]
+    used = [range(a, b if b - a <= length else min(b, a + most)) for a, b in pairs]
+    last = {part[-1] for part in used if part}
+
+    def labels_of(piece: Piece) -> list[int]:
+        if next_token:
+            return [token + 1 if token not in last and mask[token + 1] else -100 for token in piece]
+        return [-100, *(token if mask[token] else -100 for token in piece[1:])]
+
+    return Case(packed, [token for part in used for token in part], multiple, labels_of)
+
+
+def random_case(rng: np.random.Generator, folder: Path) -> None:
+    """A run that is interrupted and resumed on other numbers of ranks and rows has the packs of a single-rank run, and
+    these have every token once.
+    """
+    case = drawn_case(rng, folder)
     common = {"shuffle": bool(rng.integers(2)), "seed": int(rng.integers(100)), "output": "numpy", "uneven": "exact"}
     epoch = int(rng.integers(3))
-    with packed.loader(1, **common) as loader:
+    with case.packed.loader(1, **common) as loader:
         loader.set_epoch(epoch)
-        assert len(loader) == packed.count(epoch, shuffle=common["shuffle"], seed=common["seed"])["packs"]
-        stream = [batch[0] for batch in epoch_of(loader)]
-    tokens = sorted(token for row in stream for piece in row for token in piece)
-    assert tokens == list(range(sum(lengths)))
+        assert len(loader) == case.packed.count(epoch, shuffle=common["shuffle"], seed=common["seed"])["packs"]
+        stream = [row for batch in loader for row in case.rows(batch)]
+    assert sorted(token for row in stream for piece in row for token in piece) == case.tokens
 
     state, at = None, 0
     while at < len(stream):
         ranks, rows = int(rng.integers(1, 5)), int(rng.integers(1, 4))
         batches = int(rng.integers(1, 6))  # until the next interruption
-        loaders = [packed.loader(rows, rank=rank, world_size=ranks, num_workers=1, **common) for rank in range(ranks)]
-        iterators, states = [], []
+        loaders = [
+            case.packed.loader(rows, rank=rank, world_size=ranks, num_workers=1, **common) for rank in range(ranks)
+        ]
+        iterators = []
         for loader in loaders:
             if state is None:
                 loader.set_epoch(epoch)
@@ -89,7 +155,7 @@ def random_case(rng: np.random.Generator, folder: Path) -> None:
         for _ in range(batches):
             expected = stream[at : at + ranks * rows]
             parts = [next(iterator, None) for iterator in iterators]
-            found = [row for part in parts if part is not None for row in rows_of(part)]
+            found = [row for part in parts if part is not None for row in case.rows(part)]
             assert Counter(found) == Counter(expected)
             if all(part is not None for part in parts):
                 assert len({len(part.input_ids) for part in parts if part is not None}) <= 2

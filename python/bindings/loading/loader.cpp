@@ -14,6 +14,7 @@
 #include "feedline/dataset.h"
 #include "interop/arrays.h"
 #include "interop/described.h"
+#include "interop/enum_names.h"
 #include "interop/errors.h"
 #include "interop/gil.h"
 #include "interop/text_caster.h"
@@ -56,9 +57,11 @@ nb::object next_arrays(GuardedLoader& self, std::uint64_t run, bool torch, bool 
   return arrays_of(*batch, dlpack ? Framework::kDlpack : torch ? Framework::kTorch : Framework::kNumpy);
 }
 
-std::unique_ptr<GuardedLoader> make_packed_loader(const PackedDataset& dataset, const nb::dict& arguments) {
+std::unique_ptr<GuardedLoader> make_packed_loader(const PackedDataset& dataset, const nb::dict& arguments,
+                                                  const EnumArgument<PackLabels>& labels) {
   const auto options = options_of<LoaderOptions>(arguments, "loader");
-  return std::make_unique<GuardedLoader>(unwrap(without_gil([&] { return dataset.loader(options); })));
+  const PackLabels chosen = labels.checked("pack_sequences: labels");
+  return std::make_unique<GuardedLoader>(unwrap(without_gil([&] { return dataset.loader(options, chosen); })));
 }
 
 // Like next_arrays(), followed by the number of segments of the batch and the tokens of the longest one.
@@ -150,8 +153,9 @@ void bind_loader(nb::module_& module) {
       .def("close", &GuardedLoader::close);
   module.def("make_loader", &make_loader, "dataset"_a, "options"_a,
              nb::sig("def make_loader(dataset: Dataset, options: dict[str, typing.Any]) -> Loader"));
-  module.def("make_packed_loader", &make_packed_loader, "dataset"_a, "options"_a,
-             nb::sig("def make_packed_loader(dataset: PackedDataset, options: dict[str, typing.Any]) -> Loader"));
+  module.def(
+      "make_packed_loader", &make_packed_loader, "dataset"_a, "options"_a, "labels"_a,
+      nb::sig("def make_packed_loader(dataset: PackedDataset, options: dict[str, typing.Any], labels: str) -> Loader"));
   module.def("make_given_loader", &make_given_loader, "dataset"_a, "options"_a,
              nb::sig("def make_given_loader(dataset: Dataset, options: dict[str, typing.Any]) -> Loader"));
   module.def(

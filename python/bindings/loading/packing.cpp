@@ -19,7 +19,7 @@ template <>
 inline constexpr auto kMembers<PackOptions> =
     std::tuple(Member{"field", &PackOptions::field}, Member{"length", &PackOptions::length},
                Member{"method", &PackOptions::method}, Member{"long", &PackOptions::overlong},
-               Member{"window", &PackOptions::window}, Member{"labels", &PackOptions::labels},
+               Member{"window", &PackOptions::window}, Member{"pad_to_multiple_of", &PackOptions::document_multiple},
                Member{"pad", &PackOptions::pad}, Member{"vocabulary", &PackOptions::vocabulary});
 
 void bind_packing(nb::module_& module) {

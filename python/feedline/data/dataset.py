@@ -574,8 +574,9 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         long: literals.LongDocuments = "split",
         window: int = 65536,
         *,
-        labels: literals.PackLabels = "input_ids",
+        labels: literals.PackLabels | None = None,
         pad: int = 0,
+        pad_to_multiple_of: int = 1,
         vocabulary: int | None = None,
         field: str | None = None,
     ) -> PackedSequences:
@@ -602,10 +603,13 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
                 leave less padding; a smaller window is planned sooner.
             labels: ``"input_ids"``: labels equal the tokens, with -100 at the first token of each document (or piece
                 of a split document): the model shifts them, as in Transformers. ``"next_token"``: labels are the next
-                token of the document, and -100 at its last token, as in Megatron. If the dataset has a field ``labels``
-                (lists of tokens, or -100), its values are used instead of the tokens. If it has a field ``loss_mask``
-                (lists of bools or integers), labels of tokens with the value 0 are -100.
-            pad: token in the padding at the end of rows.
+                token of the document, and -100 at its last token, as in Megatron. By default those that the loader's
+                ``preset`` needs, or ``"input_ids"``. If the dataset has a field ``labels`` (lists of tokens, or -100),
+                its values are used instead of the tokens. If it has a field ``loss_mask`` (lists of bools or
+                integers), labels of tokens with the value 0 are -100.
+            pad: token in the padding.
+            pad_to_multiple_of: each document is padded to a multiple of this many tokens, for context parallelism (2
+                times its number of ranks) or FP8 kernels. Must divide ``length``.
             vocabulary: number of different tokens; a token that is not below it raises a DataError.
             field: the field of tokens: a list of integers of any length. By default ``input_ids``, or the only such
                 field.

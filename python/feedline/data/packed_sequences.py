@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal
 
 from .. import _engine
 from ..errors import ConfigError
 from ..loader import gpu
 from ..loader.loader import Output
+from ..loader.pack_presets import PRESETS
 from ..loader.packed_loader import PackedLoader
 from ..machine import ranks
 from . import arguments, literals
@@ -17,6 +19,7 @@ from .loader_options import engine_options, epoch_count, warn_of_blocks
 
 _WHERE = "pack_sequences"
 _BIG = 2**63 - 1
+_DEFAULT_LABELS = "input_ids"
 
 
 def pack(engine: _engine.Dataset, given: dict[str, Any]) -> PackedSequences:
@@ -24,28 +27,33 @@ def pack(engine: _engine.Dataset, given: dict[str, Any]) -> PackedSequences:
     field = given["field"]
     if field is not None and (not isinstance(field, str) or not field):
         raise ConfigError(f"{_WHERE}: field must be the name of a field, not {field!r}")
-    vocabulary = given["vocabulary"]
+    vocabulary, labels = given["vocabulary"], given["labels"]
+    if labels is not None:
+        arguments.choice(_WHERE, "labels", labels, ("input_ids", "next_token"))
     options = {
         "field": field or "",
         "length": arguments.integer(_WHERE, "length", given["length"], low=2, high=_BIG),
         "method": arguments.choice(_WHERE, "method", given["method"], ("best_fit", "concat")),
         "long": arguments.choice(_WHERE, "long", given["long"], ("split", "truncate", "drop")),
         "window": arguments.integer(_WHERE, "window", given["window"], low=1, high=_BIG),
-        "labels": arguments.choice(_WHERE, "labels", given["labels"], ("input_ids", "next_token")),
         "pad": arguments.integer(_WHERE, "pad", given["pad"], low=0, high=_BIG),
+        "pad_to_multiple_of": arguments.integer(
+            _WHERE, "pad_to_multiple_of", given["pad_to_multiple_of"], low=1, high=_BIG
+        ),
         "vocabulary": 0
         if vocabulary is None
         else arguments.integer(_WHERE, "vocabulary", vocabulary, low=1, high=_BIG),
     }
-    return PackedSequences(_engine.pack_sequences(engine, options), options)
+    return PackedSequences(_engine.pack_sequences(engine, options), options, labels)
 
 
 class PackedSequences:
     """The documents of a dataset, packed into rows of equal length. Created by :meth:`Dataset.pack_sequences`."""
 
-    def __init__(self, engine: _engine.PackedDataset, options: dict[str, Any]) -> None:
+    def __init__(self, engine: _engine.PackedDataset, options: dict[str, Any], labels: str | None) -> None:
         self._engine = engine
         self._options = options
+        self._labels = labels  # None: the preset's
 
     @property
     def documents(self) -> int:
@@ -77,6 +85,7 @@ class PackedSequences:
         epochs: float | None = None,
         device: Any = None,
         output: Literal["torch", "numpy"] = "torch",
+        preset: literals.PackPreset | None = None,
         timeout: float | None = None,
     ) -> PackedLoader:
         """Returns a loader of batches of packed rows.
@@ -95,15 +104,34 @@ class PackedSequences:
             uneven: handling of an incomplete last global batch: ``"pad"`` repeats packs from the start of the epoch,
                 so that every rank has the same number of rows, ``"drop"`` drops some, and ``"exact"`` delivers each
                 pack once, so that ranks may differ by one row or batch.
+            preset: returns batches in the form of a trainer instead of named tuples, with B rows of L tokens (int64,
+                unless stated otherwise):
+
+                - ``"transformers"``: a dict for ``model(**batch)``, like ``DataCollatorWithFlattening``: ``input_ids``,
+                  ``labels`` and ``position_ids`` (1, B*L), ``seq_idx`` int32 (1, B*L), ``cu_seq_lens_q`` and
+                  ``cu_seq_lens_k`` int32 (segments + 1), ``max_length_q`` and ``max_length_k`` int.
+                - ``"torchtitan"``: ``({"input": ..., "positions": ...}, labels)``, each (B, L).
+                - ``"megatron"``: a dict like that of ``GPTDataset`` with ``inter_document_masking``: ``tokens``,
+                  ``labels``, ``loss_mask`` float32 and ``position_ids`` (B, L), ``cu_seqlens`` int32 (B, L + 1),
+                  ``max_seqlen`` int32 (B,).
+                - ``"thd"``: a dict with ``tokens``, ``labels``, ``loss_mask`` float32 and ``position_ids`` (1, B*L),
+                  and ``packed_seq_params``, a dict of arguments for TransformerEngine's attention and for Megatron's
+                  ``PackedSeqParams``. ``pack_sequences(pad_to_multiple_of=)`` pads documents.
+
+                Labels are the next tokens, except for ``"transformers"``. ``"megatron"`` and ``"thd"`` have the label 0
+                where the loss mask is 0.
             num_workers, memory_budget, rank, world_size, mesh, dp, epochs, device, output, timeout: as for
-                :meth:`Dataset.loader`; ranks are data-parallel ranks.
+                :meth:`Dataset.loader`; ranks are data-parallel ranks. Presets need ``output="torch"``.
 
         Raises:
-            ConfigError: an argument is wrong, or a batch has 2^31 tokens or more.
+            ConfigError: an argument is wrong, a batch has 2^31 tokens or more, or the preset needs other labels than
+                those passed to ``pack_sequences``.
             DataError, StorageError: a document cannot be read; raised by ``next()`` instead of its batch. Its location
                 is that of the document.
         """
-        return make_packed_loader(self._engine, {name: value for name, value in locals().items() if name != "self"})
+        given = {name: value for name, value in locals().items() if name != "self"}
+        padded = self._options["pad_to_multiple_of"] > 1
+        return make_packed_loader(self._engine, given, self._labels, padded=padded)
 
     def count(
         self, epoch: int = 0, *, shuffle: bool = True, seed: int = 0, windows: int | None = None
@@ -128,6 +156,7 @@ class PackedSequences:
                 "seed": arguments.integer("count", "seed", seed, low=0, high=2**64 - 1),
                 "num_workers": 1,
             },
+            _DEFAULT_LABELS,
         )
         first = arguments.integer("count", "epoch", epoch, low=0, high=_BIG)
         most = None if windows is None else arguments.integer("count", "windows", windows, low=1, high=_BIG)
@@ -139,13 +168,33 @@ class PackedSequences:
         """Returns a text with the packs of epoch 0: fill, documents per pack, and documents that are split, truncated,
         dropped or empty. If there are very many documents, only the first windows are counted.
         """
-        loader = _engine.make_packed_loader(self._engine, {"batch_size": 1, "shuffle": True, "num_workers": 1})
+        options = {"batch_size": 1, "shuffle": True, "num_workers": 1}
+        loader = _engine.make_packed_loader(self._engine, options, self._labels or _DEFAULT_LABELS)
         return "".join(f"{line}\n" for line in loader.explain().split("\n") if line.startswith(("format ", "packing ")))
 
 
-def make_packed_loader(packed: _engine.PackedDataset, given: dict[str, Any]) -> PackedLoader:
-    """Creates a loader. `given`: all arguments of `PackedSequences.loader`, by name."""
+def make_packed_loader(
+    packed: _engine.PackedDataset, given: dict[str, Any], labels: str | None, *, padded: bool
+) -> PackedLoader:
+    """Creates a loader.
+
+    Args:
+        given: all arguments of `PackedSequences.loader`, by name.
+        labels: the labels; None: those of the preset.
+        padded: whether documents are padded.
+    """
     where = "loader"
+    preset, name = None, given["preset"]
+    if name is not None:
+        preset = PRESETS[arguments.choice(where, "preset", name, tuple(PRESETS))]
+        if given["output"] != "torch":
+            raise ConfigError(f"{where}: preset={name!r} needs output='torch', not {given['output']!r}")
+        if labels not in (None, preset.labels):
+            raise ConfigError(
+                f"{where}: preset={name!r} needs labels={preset.labels!r}, but pack_sequences was called with "
+                f"{labels=}; omit labels="
+            )
+    chosen = preset.labels if preset else labels or _DEFAULT_LABELS
     output = Output(arguments.choice(where, "output", given["output"], ("torch", "numpy")))
     cuda_device = gpu.index_of(where, given["device"], output)
     share = ranks.Share(where, given["rank"], given["world_size"], given["mesh"], given["dp"])
@@ -157,7 +206,8 @@ def make_packed_loader(packed: _engine.PackedDataset, given: dict[str, Any]) -> 
     epochs = epoch_count(given["epochs"])
 
     def make_engine(place: ranks.ProcessRank) -> _engine.Loader:
-        return _engine.make_packed_loader(packed, options | {"rank": place.rank, "world_size": place.world_size})
+        given_rank = {"rank": place.rank, "world_size": place.world_size}
+        return _engine.make_packed_loader(packed, options | given_rank, chosen)
 
     engine = make_engine(place)
     warn_of_blocks(engine)
@@ -167,8 +217,11 @@ def make_packed_loader(packed: _engine.PackedDataset, given: dict[str, Any]) -> 
         place=place,
         share=share,
         make_engine=make_engine,
-        remake=lambda num_workers: make_packed_loader(packed, {**given, "num_workers": num_workers}),
+        remake=lambda num_workers: make_packed_loader(
+            packed, {**given, "num_workers": num_workers}, labels, padded=padded
+        ),
         epochs=epochs,
         on_gpu=cuda_device is not None,
         batch_size=options["batch_size"],
+        form=partial(preset.form, padded=padded) if preset else None,
     )

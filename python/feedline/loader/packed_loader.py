@@ -21,14 +21,15 @@ _ENDS = "cu_seqlens"
 class PackedLoader(Loader):
     """Batches of packed sequences. Created by :meth:`PackedSequences.loader`.
 
-    A batch is a named tuple, with B rows of L tokens:
+    A batch is a named tuple, or has the form of the loader's ``preset``. The tuple has B rows of L tokens:
 
     - ``input_ids``, int64 (B, L): the tokens of several documents, then padding.
     - ``labels``, int64 (B, L): see :meth:`Dataset.pack_sequences`; -100 in the padding and outside of the loss mask.
-    - ``position_ids``, int64 (B, L): from 0 in each document, and in the padding.
+    - ``position_ids``, int64 (B, L): from 0 in each document and its padding, and in the padding of the row.
     - ``document_ids``, int64 (B, L): the number of the document in its row, from 0; -1 in the padding.
     - ``cu_seqlens``, int32 (segments + 1): 0, and the ends of all documents in ``input_ids.view(-1)``, for attention
-      with variable lengths. The padding of a row is a separate segment, after the row's documents.
+      with variable lengths. Documents include their padding; the padding of a row is a separate segment, after the
+      row's documents.
     - ``max_seqlen``, int: tokens of the longest segment.
 
     The arrays are on the loader's device; ``max_seqlen`` is always a Python number. As with :class:`Loader`, the order
@@ -47,8 +48,9 @@ class PackedLoader(Loader):
         epochs: float | None,
         on_gpu: bool,
         batch_size: int,
+        form: Callable[[Batch], Any] | None,
     ) -> None:
-        """Parameters are those of :class:`Loader`."""
+        """Parameters are those of :class:`Loader`, and `form`, which converts batches."""
         super().__init__(
             engine,
             output,
@@ -63,6 +65,7 @@ class PackedLoader(Loader):
         )
         self._batch_type = batches.tuple_type((*batches.attribute_names(engine.field_names), "max_seqlen"))
         self._ends = engine.field_names.index(_ENDS)
+        self._form = form
 
     def __len__(self) -> int:
         """Returns the number of batches per ``iter()`` on this rank, for the epoch that runs or is next. It follows
@@ -85,7 +88,7 @@ class PackedLoader(Loader):
         self._length_given = None  # it differs between epochs, so that a change needs no warning
         super()._settle(place)
 
-    def _next_batch(self, run: int) -> Batch | None:
+    def _next_batch(self, run: int) -> Any:
         engine = self._engine
         try:
             packed = engine.next_packed(run, self._output is not Output.NUMPY)
@@ -99,7 +102,8 @@ class PackedLoader(Loader):
         arrays, segments, longest = packed
         # The rows contain equal parts of one list, followed by copies of its last end.
         arrays[self._ends] = arrays[self._ends].reshape(-1)[: segments + 1]
-        return self._batch_type(*arrays, longest)
+        batch = self._batch_type(*arrays, longest)
+        return batch if self._form is None else self._form(batch)
 
     def _published(self) -> dict[str, Any]:
         # counting the batches of an epoch may take long

@@ -53,8 +53,8 @@ std::uint64_t PackedFormat::add(std::vector<std::vector<PackPiece>> rows) {
   for (const auto& row : rows) {
     std::uint64_t used = 0;
     for (const PackPiece& piece : row) {
-      end_segment(piece.length);
-      used += piece.length;
+      end_segment(padded(piece.length));
+      used += padded(piece.length);
     }
     FEEDLINE_CHECK(used <= options_.length);
     if (used < options_.length) end_segment(options_.length - used);
@@ -74,6 +74,11 @@ std::uint64_t PackedFormat::add(std::vector<std::vector<PackPiece>> rows) {
 void PackedFormat::forget_before(std::uint64_t first) {
   const std::lock_guard lock(mutex_);
   batches_.erase(batches_.begin(), batches_.lower_bound(first));
+}
+
+std::uint64_t PackedFormat::padded(std::uint64_t length) const {
+  const std::uint64_t multiple = options_.document_multiple;
+  return (length + multiple - 1) / multiple * multiple;
 }
 
 PackedFormat::FoundRow PackedFormat::find(std::uint64_t sample) const {
@@ -121,6 +126,11 @@ Result<std::uint64_t> PackedFormat::fill_row(PackedBatch& batch, std::size_t row
   const std::span labels(out[kLabels].as<std::int64_t>(), length);
   const std::span positions(out[kPositionIds].as<std::int64_t>(), length);
   const std::span numbers(out[kDocumentIds].as<std::int64_t>(), length);
+  const auto fill_padding = [&](std::size_t begin, std::size_t count) {
+    std::ranges::fill(tokens.subspan(begin, count), options_.pad);
+    std::ranges::fill(labels.subspan(begin, count), kIgnoredLabel);
+    std::ranges::fill(numbers.subspan(begin, count), -1);
+  };
   std::size_t at = 0;
   std::int64_t number = 0;
   std::uint64_t read = 0;
@@ -131,14 +141,14 @@ Result<std::uint64_t> PackedFormat::fill_row(PackedBatch& batch, std::size_t row
       return std::unexpected(std::move(bytes).error());
     }
     read += *bytes;
-    std::iota(positions.begin() + at, positions.begin() + at + piece.length, std::int64_t{0});
+    const std::size_t stored = padded(piece.length);
+    std::iota(positions.begin() + at, positions.begin() + at + stored, std::int64_t{0});
     std::ranges::fill(numbers.subspan(at, piece.length), number++);
-    at += piece.length;
+    fill_padding(at + piece.length, stored - piece.length);
+    at += stored;
   }
-  std::ranges::fill(tokens.subspan(at), options_.pad);
-  std::ranges::fill(labels.subspan(at), kIgnoredLabel);
   std::iota(positions.begin() + at, positions.end(), std::int64_t{0});
-  std::ranges::fill(numbers.subspan(at), -1);
+  fill_padding(at, length - at);
   const std::size_t part = batch.ends.size() / batch.rows.size();
   // a row of the batch is at least as long as the part
   const std::span ends(out[kEnds].as<std::int32_t>(), static_cast<std::size_t>(out[kEnds].spec.shape[0]));

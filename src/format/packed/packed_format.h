@@ -21,9 +21,9 @@ namespace feedline::format {
 // Rows of packed sequences. Like GivenFiles, this dataset can change: batches of rows are added and later forgotten.
 // Each row is a sample. A row of `length` tokens has the fields
 //
-//   input_ids     the tokens of its pieces, one after the other, then padding
+//   input_ids     the tokens of its pieces, each padded to PackOptions::document_multiple, then padding
 //   labels        see PackLabels; kIgnoredLabel in the padding, and for tokens that are not in the loss mask
-//   position_ids  from 0 in each piece, and in the padding
+//   position_ids  from 0 in each piece with its padding, and in the padding at the end of the row
 //   document_ids  the number of the piece in the row; -1 in the padding
 //   cu_seqlens    a part of the batch's list of segment ends, see below
 //
@@ -64,6 +64,7 @@ class PackedFormat final : public FilledFormat {
     std::shared_ptr<PackedBatch> batch;  // nullptr if it was forgotten
     std::size_t row = 0;
   };
+  std::uint64_t padded(std::uint64_t length) const;
   FoundRow find(std::uint64_t sample) const;
   Result<std::uint64_t> fill_row(PackedBatch& batch, std::size_t row, std::span<const ArrayView> out) const;
   Result<std::uint64_t> read_piece(const PackPiece& piece, std::span<std::int64_t> tokens,

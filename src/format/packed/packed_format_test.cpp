@@ -97,6 +97,21 @@ TEST_F(PackedFormatTest, ShiftsLabelsAlsoAcrossTheEndOfARow) {
   EXPECT_EQ(rest.position_ids, (Tokens{0, 0, 0}));
 }
 
+// Documents of 3, 1 and 4 tokens in 4, 2 and 4 positions.
+TEST_F(PackedFormatTest, PadsDocumentsToAMultiple) {
+  const auto packed = format({.length = 8, .document_multiple = 2, .pad = 99});
+  const std::uint64_t first = packed->add({{{0, 0, 3}, {1, 0, 1}}, {{2, 0, 4}}});
+  const Row row = read(*packed, first);
+  ASSERT_TRUE(row.read);
+  EXPECT_EQ(row.input_ids, (Tokens{10, 11, 12, 99, 20, 99, 99, 99}));
+  EXPECT_EQ(row.labels, (Tokens{-100, 11, 12, -100, -100, -100, -100, -100}));
+  EXPECT_EQ(row.position_ids, (Tokens{0, 1, 2, 3, 0, 1, 0, 1}));
+  EXPECT_EQ(row.document_ids, (Tokens{0, 0, 0, -1, 1, -1, -1, -1}));
+  EXPECT_EQ(row.ends, (std::vector<std::int32_t>{0, 4, 6}));
+  EXPECT_EQ(read(*packed, first + 1).ends, (std::vector<std::int32_t>{8, 12, 16}));
+  EXPECT_EQ(packed->segments_of(first)->longest, 4u);
+}
+
 // A token outside of the mask has no label, wherever the label is.
 TEST_F(PackedFormatTest, AppliesTheLossMask) {
   const Integers mask{1, 0, 1, 1, 0, 1, 0, 1};

@@ -19,6 +19,9 @@ Result<void> check(const PackOptions& options) {
   if (options.window == 0 || options.window > kMostDocuments)
     return config_error("pack_sequences: window must be between 1 and " + std::to_string(kMostDocuments) +
                         " documents, got " + std::to_string(options.window));
+  if (options.document_multiple == 0 || options.length % options.document_multiple != 0)
+    return config_error("pack_sequences: length=" + std::to_string(options.length) +
+                        " is not a multiple of pad_to_multiple_of=" + std::to_string(options.document_multiple));
   if (options.method == PackMethod::kConcat && options.overlong != LongDocuments::kSplit)
     return config_error("pack_sequences: method=\"concat\" splits documents at the ends of rows; pass long=\"split\"");
   if (options.vocabulary > 0 && (options.pad < 0 || static_cast<std::uint64_t>(options.pad) >= options.vocabulary))
@@ -44,8 +47,10 @@ PackSource::PackSource(Source sequences, format::TokenFields fields, std::shared
       packed_(std::move(packed)),
       options_(options) {}
 
-PackSource PackSource::with_own_packs() const {
-  return PackSource(sequences_, fields_, std::make_shared<format::PackedFormat>(fields_, options_), options_);
+PackSource PackSource::with_own_packs(PackLabels labels) const {
+  PackOptions options = options_;
+  options.labels = labels;
+  return PackSource(sequences_, fields_, std::make_shared<format::PackedFormat>(fields_, options), options);
 }
 
 std::string PackSource::describe() const {
@@ -54,8 +59,14 @@ std::string PackSource::describe() const {
                                : options_.overlong == LongDocuments::kTruncate ? "truncated"
                                                                                : "dropped";
   return "rows of " + std::to_string(options_.length) + " tokens, " + method + " in windows of " +
-         std::to_string(options_.window) + " documents, longer ones " + overlong + ", " +
-         (options_.labels == PackLabels::kSame ? "labels input_ids" : "labels next_token") +
+         std::to_string(options_.window) + " documents, longer ones " + overlong +
+         (options_.document_multiple > 1
+              ? ", documents padded to multiples of " + std::to_string(options_.document_multiple)
+              : "");
+}
+
+std::string PackSource::describe_contents() const {
+  return std::string(options_.labels == PackLabels::kSame ? "labels input_ids" : "labels next_token") +
          (fields_.labels ? " of the field labels" : "") + (fields_.loss_mask ? " in the loss mask" : "") + ", pad " +
          std::to_string(options_.pad);
 }

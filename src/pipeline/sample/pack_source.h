@@ -31,8 +31,9 @@ class PackSource {
   Source packs() const { return packs_; }  // a dataset of packs, for a recipe
   void lengths(std::span<const std::uint64_t> documents, std::span<std::uint64_t> lengths) const;
   // Returns the same sequences with separate packs, for another loader.
-  PackSource with_own_packs() const;
-  std::string describe() const;  // the options that determine packs: "rows of 8192 tokens, best_fit, ..."
+  PackSource with_own_packs(PackLabels labels) const;
+  std::string describe() const;           // the options that determine packs: "rows of 8192 tokens, best_fit, ..."
+  std::string describe_contents() const;  // the other options: "labels input_ids, pad 0"
   // Returns a fingerprint of the dataset and of the options that determine packs.
   std::uint64_t fingerprint() const;
 

@@ -139,6 +139,22 @@ def _a_field_name_that_is_not_text(s: Samples) -> None:
     feedline.open(_index(s)).pack_sequences(8, field=3)
 
 
+def _a_length_that_padded_documents_do_not_fill(s: Samples) -> None:
+    feedline.open(_index(s)).pack_sequences(8, pad_to_multiple_of=3)
+
+
+def _an_unknown_preset(s: Samples) -> None:
+    feedline.open(_index(s)).pack_sequences(8).loader(1, preset="trl")
+
+
+def _a_preset_with_numpy_arrays(s: Samples) -> None:
+    feedline.open(_index(s)).pack_sequences(8).loader(1, preset="thd", output="numpy")
+
+
+def _a_preset_that_needs_other_labels(s: Samples) -> None:
+    feedline.open(_index(s)).pack_sequences(8, labels="input_ids").loader(1, preset="megatron")
+
+
 def _a_batch_of_too_many_tokens(s: Samples) -> None:
     feedline.open(_index(s)).pack_sequences(2**20).loader(2048)
 
