@@ -90,15 +90,16 @@ class Case:
 
 def drawn_case(rng: np.random.Generator, folder: Path) -> Case:
     """Draws lengths, masks and all options of `pack_sequences`."""
-    lengths = rng.integers(0, int(rng.integers(2, 120)), int(rng.integers(1, 150))).tolist()
+    next_token, masked = bool(rng.integers(2)), bool(rng.integers(2))
+    # arrays have no empty rows
+    lengths = rng.integers(int(masked), int(rng.integers(2, 120)), int(rng.integers(1, 150))).tolist()
     multiple = int(rng.choice([1, 1, 2, 5, 8]))
     length = multiple * int(rng.integers(-(-4 // multiple), 64 // multiple))
     concat = rng.integers(4) == 0
     long = "split" if concat else str(rng.choice(["split", "truncate", "drop"]))
-    next_token, masked = bool(rng.integers(2)), bool(rng.integers(2))
     total = sum(lengths)
     mask = rng.integers(0, 2, total).astype(bool) if masked else np.ones(total, bool)
-    if masked and total:
+    if masked:
         columns = {"input_ids": np.arange(total, dtype=np.int32), "loss_mask": mask}
         dataset = feedline.arrays(**{name: feedline.ragged(values, lengths) for name, values in columns.items()})
     else:

@@ -250,7 +250,7 @@ def expected_labels(lengths: list[int], own: np.ndarray, labels: str, length: in
 @pytest.mark.parametrize("stored", ["memory", "parquet", "arrow"])
 def test_loss_masks_and_labels_of_the_dataset(tmp_path: Path, stored: str, dtype: Any, labels: Any) -> None:
     rng = np.random.default_rng(6)
-    lengths = rng.integers(0, 40, 60).tolist()  # some are split
+    lengths = rng.integers(1, 40, 60).tolist()  # some are split
     tokens = np.arange(sum(lengths), dtype=np.int32)
     mask = rng.integers(0, 2, len(tokens)).astype(dtype)
     other = np.where(rng.integers(0, 4, len(tokens)) == 0, -100, tokens + 1000).astype(np.int32)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In random runs of packed sequences, with any lengths, windows, ranks and interruptions, every token appears once per
-epoch, and every pack is that of a single-rank run.
+"""In random runs of packed sequences, with any lengths, masks, options, ranks and interruptions, every token appears
+once per epoch with its label, and every pack is that of a single-rank run.
 """
 
 from __future__ import annotations
