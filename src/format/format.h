@@ -225,8 +225,8 @@ class RowFormat : public Format {
   virtual void lengths(std::span<const std::uint64_t> samples, std::size_t field,
                        std::span<std::uint64_t> lengths) const;
   // Converts the elements [begin, begin + out.size()) of a sample in a field to int64. Returns the number of bytes
-  // read. The default implementation reads the whole sample. Requires: the field is one-dimensional, int64 can represent
-  // its dtype (see to_int64_of()), and the elements exist.
+  // read. The default implementation reads the whole sample. Requires: the field is one-dimensional, its dtype is an
+  // integer that int64 can represent (see to_int64_of()), and the elements exist.
   virtual Result<std::uint64_t> read_integers(std::uint64_t index, std::size_t field, std::uint64_t begin,
                                               std::span<std::int64_t> out) const;
 };

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from packed_runs import rows_of
 
 import feedline
 
@@ -77,6 +78,18 @@ def test_packs_contain_every_document(tmp_path: Path) -> None:
     with dataset.pack_sequences(16).loader(2, shuffle=True, output="numpy") as loader:
         found = sorted(int(token) for batch in loader for token in batch.input_ids[batch.document_ids >= 0])
     assert found == sorted(token for document in documents for token in document)
+
+
+def test_packs_apply_the_loss_mask(tmp_path: Path) -> None:
+    dataset = feedline.open(write(tmp_path / "a.ds", DOCUMENTS, loss=LOSS))
+    masked = {6, 8, 12}
+
+    def labels_of(document: tuple[int, ...]) -> list[int]:
+        return [-100, *(-100 if token in masked else token for token in document[1:])]
+
+    with dataset.pack_sequences(8).loader(1, output="numpy") as loader:
+        pieces = [piece for batch in loader for row in rows_of(batch, labels_of=labels_of) for piece in row]
+    assert sorted(pieces) == [(5, 6, 7), (8,), (9, 10, 70000, 12)]
 
 
 @pytest.mark.parametrize(

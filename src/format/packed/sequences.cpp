@@ -243,9 +243,13 @@ Result<TokenFields> token_fields_of(const std::shared_ptr<const Format>& format,
   std::vector<std::size_t> numbers{tokens};
   if (mask) numbers.push_back(*mask);
   if (labels) numbers.push_back(*labels);
-  FEEDLINE_TRY(const auto opened,
-               rows ? sequences_of_rows(rows, numbers) : sequences_of_records(records_of(format), numbers));
-  return TokenFields{opened.front(), mask ? opened[1] : nullptr, labels ? opened.back() : nullptr};
+  auto opened = rows ? sequences_of_rows(rows, numbers) : sequences_of_records(records_of(format), numbers);
+  if (!opened) {
+    Error error = std::move(opened).error();
+    error.where.dataset = name;
+    return std::unexpected(std::move(error));
+  }
+  return TokenFields{opened->front(), mask ? (*opened)[1] : nullptr, labels ? opened->back() : nullptr};
 }
 
 }  // namespace feedline::format

@@ -5,6 +5,7 @@
 
 #include "format/checksum.h"
 #include "format/packed/packed_format.h"
+#include "format/packed/sequences.h"
 
 namespace feedline::pipeline {
 namespace {
@@ -35,12 +36,13 @@ Result<void> check(const PackOptions& options) {
 Result<PackSource> PackSource::make(const Source& sequences, const PackOptions& options) {
   FEEDLINE_CHECK_OK(check(options));
   FEEDLINE_TRY(auto fields, format::token_fields_of(sequences.format(), options.field, sequences.name()));
-  auto packed = std::make_shared<format::PackedFormat>(fields, options);
-  return PackSource(sequences, std::move(fields), std::move(packed), options);
+  auto shared = std::make_shared<const format::TokenFields>(std::move(fields));
+  auto packed = std::make_shared<format::PackedFormat>(*shared, options);
+  return PackSource(sequences, std::move(shared), std::move(packed), options);
 }
 
-PackSource::PackSource(Source sequences, format::TokenFields fields, std::shared_ptr<format::PackedFormat> packed,
-                       const PackOptions& options)
+PackSource::PackSource(Source sequences, std::shared_ptr<const format::TokenFields> fields,
+                       std::shared_ptr<format::PackedFormat> packed, const PackOptions& options)
     : sequences_(std::move(sequences)),
       packs_(sequences_.name(), packed),
       fields_(std::move(fields)),
@@ -50,7 +52,7 @@ PackSource::PackSource(Source sequences, format::TokenFields fields, std::shared
 PackSource PackSource::with_own_packs(PackLabels labels) const {
   PackOptions options = options_;
   options.labels = labels;
-  return PackSource(sequences_, fields_, std::make_shared<format::PackedFormat>(fields_, options), options);
+  return PackSource(sequences_, fields_, std::make_shared<format::PackedFormat>(*fields_, options), options);
 }
 
 std::string PackSource::describe() const {
@@ -67,12 +69,12 @@ std::string PackSource::describe() const {
 
 std::string PackSource::describe_contents() const {
   return std::string(options_.labels == PackLabels::kSame ? "labels input_ids" : "labels next_token") +
-         (fields_.labels ? " of the field labels" : "") + (fields_.loss_mask ? " in the loss mask" : "") + ", pad " +
+         (fields_->labels ? " of the field labels" : "") + (fields_->loss_mask ? " in the loss mask" : "") + ", pad " +
          std::to_string(options_.pad);
 }
 
 void PackSource::lengths(std::span<const std::uint64_t> documents, std::span<std::uint64_t> lengths) const {
-  fields_.tokens->lengths(documents, lengths);
+  fields_->tokens->lengths(documents, lengths);
 }
 
 std::uint64_t PackSource::fingerprint() const {

@@ -10,11 +10,11 @@
 
 #include "feedline/error.h"
 #include "feedline/packing.h"
-#include "format/packed/sequences.h"
 #include "pipeline/sample/source.h"
 
 namespace feedline::format {
 class PackedFormat;
+struct TokenFields;
 }  // namespace feedline::format
 
 namespace feedline::pipeline {
@@ -43,11 +43,11 @@ class PackSource {
   std::optional<PackSegments> segments_of(std::uint64_t sample) const;
 
  private:
-  PackSource(Source sequences, format::TokenFields fields, std::shared_ptr<format::PackedFormat> packed,
-             const PackOptions& options);
+  PackSource(Source sequences, std::shared_ptr<const format::TokenFields> fields,
+             std::shared_ptr<format::PackedFormat> packed, const PackOptions& options);
 
   Source sequences_, packs_;
-  format::TokenFields fields_;
+  std::shared_ptr<const format::TokenFields> fields_;
   std::shared_ptr<format::PackedFormat> packed_;
   PackOptions options_;
 };
