@@ -29,6 +29,8 @@ NOT_RUN = {
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
     ("frameworks.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
     ("lowering.md", "data = wds."): "webdataset; tests/python/torch_loader/test_lowering_webdataset_fields.py",
+    ("packed-sequences.md", "import pyarrow"): "a model; tests/python/test_pack_sequences.py",
+    ("packed-sequences.md", "loader = packed"): "a model; tests/python/integrations/test_packed_transformers.py",
     ("parallelism.md", "from torch.distributed"): "ranks; tests/python/test_parallelism.py",
     ("reproducibility.md", "from torch.distributed"): "ranks; tests/python/integrations/test_torchrun.py",
     ("tokens.md", "chats = "): "a model; tests/python/test_tokens_of_chats.py",
