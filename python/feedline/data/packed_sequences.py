@@ -184,18 +184,18 @@ def make_packed_loader(
         padded: whether documents are padded.
     """
     where = "loader"
+    output = Output(arguments.choice(where, "output", given["output"], ("torch", "numpy")))
     preset, name = None, given["preset"]
     if name is not None:
         preset = PRESETS[arguments.choice(where, "preset", name, tuple(PRESETS))]
-        if given["output"] != "torch":
-            raise ConfigError(f"{where}: preset={name!r} needs output='torch', not {given['output']!r}")
+        if output is not Output.TORCH:
+            raise ConfigError(f"{where}: preset={name!r} needs output='torch', not 'numpy'")
         if labels not in (None, preset.labels):
             raise ConfigError(
                 f"{where}: preset={name!r} needs labels={preset.labels!r}, but pack_sequences was called with "
                 f"{labels=}; omit labels="
             )
     chosen = preset.labels if preset else labels or _DEFAULT_LABELS
-    output = Output(arguments.choice(where, "output", given["output"], ("torch", "numpy")))
     cuda_device = gpu.index_of(where, given["device"], output)
     share = ranks.Share(where, given["rank"], given["world_size"], given["mesh"], given["dp"])
     try:

@@ -135,7 +135,7 @@ def tokens(
     where = "tokens"
     if arguments.flag(where, "check", check) and vocabulary is None:
         raise ConfigError("tokens: check=True requires vocabulary, the number of different tokens")
-    whole = documents == "whole"
+    whole = isinstance(documents, str) and documents == "whole"
     if window is None and not whole:
         raise ConfigError('tokens: pass window, the number of tokens per sample, or documents="whole"')
     for name, value in {"window": window, "stride": stride}.items():
