@@ -32,8 +32,7 @@ class SubsetFormat : public Kind {
   ShuffleBlocks shuffle_blocks() const final { return blocks_; }
   BlockCosts block_costs() const final {
     BlockCosts costs = whole_->block_costs();
-    costs.bytes =
-        std::min(costs.bytes, static_cast<std::uint64_t>(costs.bytes_of_sample * static_cast<double>(size())));
+    costs.bytes = static_cast<std::uint64_t>(used_share_ * static_cast<double>(costs.bytes));
     return costs;
   }
   BlockCounts block_counts() const final { return whole_->block_counts(); }
@@ -59,7 +58,11 @@ class SubsetFormat : public Kind {
     if (!std::ranges::is_sorted(indices_)) return;
     std::tie(ends_, shards_) = non_empty(whole_->shard_ends());
     blocks_ = whole_->shuffle_blocks();
-    blocks_.ends = non_empty(blocks_.ends).first;
+    const auto [block_ends, used] = non_empty(blocks_.ends);
+    std::uint64_t samples = 0;
+    for (const std::size_t block : used) samples += blocks_.ends[block] - (block == 0 ? 0 : blocks_.ends[block - 1]);
+    if (!used.empty()) used_share_ = static_cast<double>(samples) / static_cast<double>(whole_->size());
+    blocks_.ends = block_ends;
   }
   const Kind& whole() const { return *whole_; }
   // The shards of the whole dataset that have samples in this subset, one shard for each element of shard_ends().
@@ -89,6 +92,7 @@ class SubsetFormat : public Kind {
   std::vector<std::uint64_t> ends_;
   std::vector<std::size_t> shards_;
   ShuffleBlocks blocks_;
+  double used_share_ = 1;  // of the whole dataset: the blocks with samples of this subset, if it is ascending
   std::uint64_t fingerprint_ = 0;
 };
 
