@@ -380,6 +380,77 @@ TEST_F(Parquet, LargePlainValuesAreReadByThemselvesOnceTheirPageIsKnown) {
   EXPECT_EQ(place_after_reading(third, true, false), "packed") << "its checksum is of the whole page";
 }
 
+// Reads local files as if they were remote.
+class FarFiles final : public storage::Storage {
+ public:
+  Result<std::unique_ptr<storage::Reader>> open(const std::string& path, storage::Access access) const override {
+    return files_->open(path, access);
+  }
+  Result<std::span<const std::byte>> read_all(const std::string& path, memory::ByteBuffer& buffer,
+                                              std::uint64_t most) const override {
+    return files_->read_all(path, buffer, most);
+  }
+  Result<std::vector<storage::Entry>> list(const std::string& folder) const override { return files_->list(folder); }
+  Result<storage::ObjectStat> stat(const std::string& path) const override { return files_->stat(path); }
+  Result<bool> is_directory(const std::string& path) const override { return files_->is_directory(path); }
+  bool is_remote() const override { return true; }
+
+ private:
+  const std::shared_ptr<const storage::Storage> files_ = storage::local_storage();
+};
+
+// Counts reads of a file.
+class CountedReader final : public storage::Reader {
+ public:
+  explicit CountedReader(std::shared_ptr<const storage::Reader> file) : file_(std::move(file)) {}
+  Result<storage::ObjectStat> stat() const override { return file_->stat(); }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
+    ++reads;
+    return file_->read_at(offset, out);
+  }
+  Result<std::optional<std::span<const std::byte>>> view(std::uint64_t offset, std::size_t bytes) const override {
+    return file_->view(offset, bytes);
+  }
+  const std::string& name() const override { return file_->name(); }
+
+  mutable int reads = 0;
+
+ private:
+  const std::shared_ptr<const storage::Reader> file_;
+};
+
+TEST_F(Parquet, AChunkWithoutAnIndexOfARemoteFileIsReadOnce) {
+  for (const bool has_index : {false, true}) {
+    const auto samples = some_samples();
+    const std::string path = folder_.write("x.parquet", written(samples, {.has_index = has_index}));
+    const auto storage = std::make_shared<FarFiles>();
+    const CountedReader reader(storage->open(path, storage::Access::kRead).value());
+    const auto cache = std::make_shared<BlockCache>(1 << 20);
+    auto table = ParquetTable::open({path, path, storage, reader.version().value()}, reader, cache).value();
+    const int footer = reader.reads;
+    ASSERT_TRUE(table->choose(reader, {0}));
+    const auto groups = static_cast<int>(table->parts().size());
+    EXPECT_EQ(reader.reads - footer, has_index ? groups : 0);
+    std::vector<FileRange> blocks;
+    table->find_blocks(0, 0, blocks);
+    ASSERT_EQ(blocks.size(), 1u);
+    const FileRange chunk = blocks.front();
+    int before = reader.reads;
+    for (std::uint64_t row = 0; row < table->rows(); ++row) {
+      std::shared_ptr<const void> pin;
+      const auto cell = table->unpack(reader, row, 0, pin);
+      ASSERT_TRUE(cell) << cell.error().message();
+      EXPECT_TRUE(std::ranges::equal(cell->bytes, std::as_bytes(std::span(samples[row].image)))) << row;
+      EXPECT_GE(table->offset_of(row), chunk.offset);
+      blocks.clear();
+      table->find_blocks(row, 0, blocks);
+      EXPECT_TRUE(blocks.empty());
+    }
+    const int pages = reader.reads - before;
+    EXPECT_EQ(pages, has_index ? static_cast<int>(cache->made()) : groups);
+  }
+}
+
 TEST_F(Parquet, SmallPlainValuesStayInTheirPage) {
   MadeLeaf leaf{{node_of("x", 0, ParquetType::kBytes)},
                 ParquetType::kBytes,
