@@ -99,8 +99,8 @@ _PAGES = (
         "compressed blocks are read at random",
         "Compressed pages and record batches are decompressed as a whole, even to read one sample. Shuffled reads "
         "decompress those that do not fit into memory a second time, and then read them from the cache folder.",
-        'Pass shuffle="shards" to the loader, write the files without compression or in smaller row groups, or make room in '
-        "the cache folder.",
+        'Pass shuffle="shards" to the loader, write the files without compression or in smaller row groups, or make '
+        "room in the cache folder.",
     ),
     (
         "count_differs",
