@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <system_error>
 
 #include "storage/local_file.h"
 
@@ -80,6 +81,18 @@ std::string running_system() {
   std::array<char, 64> text{};
   const ssize_t bytes = fd.valid() ? ::read(fd.get(), text.data(), text.size()) : 0;
   return bytes > 0 ? std::string(text.data(), static_cast<std::size_t>(bytes)) : std::string();
+}
+
+std::uint64_t free_space_for(const std::string& folder) {
+  std::filesystem::path existing = folder;
+  std::error_code ignored;
+  while (!std::filesystem::exists(existing, ignored) && existing != existing.parent_path())
+    existing = existing.parent_path();
+  struct ::statvfs disk;
+  if (!std::filesystem::is_directory(existing, ignored) || ::access(existing.c_str(), W_OK) != 0 ||
+      ::statvfs(existing.c_str(), &disk) != 0)
+    return 0;
+  return std::uint64_t{disk.f_bavail} * disk.f_frsize;
 }
 
 }  // namespace feedline::cache

@@ -35,4 +35,7 @@ Result<void> give_name(const std::string& from, const std::string& to, const Sys
 // file system.
 std::string running_system();
 
+// Returns the free bytes on the disk of a folder that may not exist yet, or 0 if the folder cannot be used.
+std::uint64_t free_space_for(const std::string& folder);
+
 }  // namespace feedline::cache

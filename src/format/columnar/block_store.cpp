@@ -8,9 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 #include "cache/own_files.h"
@@ -118,18 +116,10 @@ std::uint64_t BlockStore::bytes() const {
 std::uint64_t BlockStore::room() const {
   const std::lock_guard lock(mutex_);
   if (!problem_.empty()) return bytes_;
-  auto folder = cache::cache_folder();
-  if (!folder) return 0;
-  std::filesystem::path existing = *std::move(folder);
-  std::error_code ignored;
-  while (!std::filesystem::exists(existing, ignored) && existing != existing.parent_path())
-    existing = existing.parent_path();
-  struct ::statvfs disk;
-  if (!std::filesystem::is_directory(existing, ignored) || ::access(existing.c_str(), W_OK) != 0 ||
-      ::statvfs(existing.c_str(), &disk) != 0)
-    return 0;
-  const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
-  const auto share = bytes_ + static_cast<std::uint64_t>(kShare * free);
+  const auto folder = cache::cache_folder();
+  const std::uint64_t free = folder ? cache::free_space_for(*folder) : 0;
+  const std::uint64_t share = bytes_ + static_cast<std::uint64_t>(kShare * static_cast<double>(free));
+  if (free == 0) return bytes_;
   return most_ ? std::min(*most_, share) : share;
 }
 
