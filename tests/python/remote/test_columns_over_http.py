@@ -78,7 +78,7 @@ def test_bytes_are_fetched_once_for_all_rows(server: RangeServer, file: str, shu
     (server.root / "x.parquet").write_bytes(data)
     found = labels(opened(server, "x.parquet"), expected, epochs=2, shuffle=shuffle)
     assert sorted(found) == sorted(2 * list(range(_ROWS)))
-    assert fetched(server.requests) <= 1.1 * len(data)
+    assert fetched(server.requests) <= 1.5 * len(data)  # each thread may read its first block itself
 
 
 @pytest.mark.parametrize("file", list(_FILES))
