@@ -74,11 +74,11 @@ def test_opening_needs_few_requests_for_many_row_groups(server: RangeServer, ind
 @pytest.mark.parametrize("shuffle", [False, True], ids=["in order", "shuffled"])
 def test_bytes_are_fetched_once_for_all_rows(server: RangeServer, file: str, shuffle: bool) -> None:
     expected = rows()
-    data = made_parquet.file_of(expected, per_group=40, per_page=7, **_FILES[file])
+    data = made_parquet.file_of(expected, per_group=10, per_page=4, **_FILES[file])
     (server.root / "x.parquet").write_bytes(data)
     found = labels(opened(server, "x.parquet"), expected, epochs=2, shuffle=shuffle)
     assert sorted(found) == sorted(2 * list(range(_ROWS)))
-    assert fetched(server.requests) <= 1.1 * len(data)
+    assert fetched(server.requests) <= 1.5 * len(data)  # each thread may read its first block itself
 
 
 @pytest.mark.parametrize("file", list(_FILES))
