@@ -89,6 +89,16 @@ def test_a_block_is_decompressed_at_most_twice(name, table, small_cache, tmp_pat
     assert counts[0] == counts[2], "later epochs decompress nothing"
 
 
+def test_reading_dictionaries_in_order_stores_no_block(small_cache, tmp_path) -> None:
+    path = tmp_path / "t.parquet"
+    words = [f"word {i % 200} " + "x" * 50 for i in range(5000)]
+    pq.write_table(pa.table({"word": words}), path, compression="zstd", row_group_size=500)
+    loader = feedline.open(path, fields="word:text").loader(50, num_workers=1, output="numpy")
+    assert [word for batch in loader for word in batch.word] == words
+    assert "blocks decompressed" in loader.explain()
+    assert "stored in the cache folder" not in loader.explain()
+
+
 def test_a_full_cache_folder_is_reported_and_changes_no_value(table, small_cache, tmp_path, monkeypatch) -> None:
     path = str(tmp_path / "t.parquet")
     written(table, path, "zstd")

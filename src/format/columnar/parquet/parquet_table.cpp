@@ -196,7 +196,8 @@ Result<std::shared_ptr<const PageValues>> ParquetTable::dictionary_of(const stor
     FEEDLINE_TRY(const Stored stored, read_page(reader, *location));
     FEEDLINE_TRY(PageValues values,
                  decode_dictionary(slot.column, slot.groups[group].codec, stored.header, *stored.packed));
-    BlockCache::Block block{.values = values.count, .plain_bytes = stored.header.plain_bytes};
+    const std::uint64_t pages = slot.groups[group].pages.size();  // each page requests the dictionary once
+    BlockCache::Block block{.values = pages, .plain_bytes = stored.header.plain_bytes};
     block.is_stored = store != nullptr && move_to(*store, values);
     block.bytes = values.bytes() + (values.owner && !block.is_stored ? stored.header.plain_bytes : 0);
     block.content = std::make_shared<const PageValues>(std::move(values));
