@@ -65,7 +65,8 @@ def test_every_argument_has_one_use() -> None:
 def test_arguments_of_packed_sequences_are_those_of_other_loaders() -> None:
     theirs = inspect.signature(PackedSequences.loader).parameters
     ours = inspect.signature(feedline.Dataset.loader).parameters
-    for name in set(theirs) - {"batch_size", "output"}:  # required here, and without tv_tensors
+    own = {"batch_size", "output", "preset"}  # required here; without tv_tensors; only here
+    for name in set(theirs) - own:
         assert theirs[name] == ours[name]
     packed = feedline.arrays(tokens=feedline.ragged([np.arange(3)])).pack_sequences(8)
     with pytest.raises(feedline.ConfigError, match="loader: seed must be an integer, not None"):

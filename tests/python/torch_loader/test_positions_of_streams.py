@@ -204,7 +204,7 @@ def test_states_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch, 
     same.load_state_dict(within)
     assert flat(same) == rest
     other = of_library(monkeypatch, module, "0.2.76")
-    with pytest.raises(feedline.ConfigError, match=rf"{name} 0\.2\.45, and {name} 0\.2\.76 is installed"):
+    with pytest.raises(feedline.ConfigError, match=rf"{name} 0\.2\.45, but {name} 0\.2\.76 is installed"):
         feedline.DataLoader(other(), batch_size=BATCH).load_state_dict(within)
     for state, first in ((between, 1000), (after, 2000)):  # no sample of their epoch was delivered
         fresh = feedline.DataLoader(other(), batch_size=BATCH)
