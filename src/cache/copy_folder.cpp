@@ -69,14 +69,14 @@ std::string read_uses(const std::string& path) {
   return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : std::string();
 }
 
-struct Copy {
+struct PlainCopy {
   std::string path;
   std::uint64_t bytes = 0;
   std::int64_t last_use = 0;
 };
 struct Contents {
   std::uint64_t bytes = 0;
-  std::vector<Copy> unused;  // oldest first
+  std::vector<PlainCopy> unused;  // oldest first
 };
 
 std::uint64_t bytes_of(const struct ::stat& status) { return static_cast<std::uint64_t>(status.st_blocks) * kBlock; }
@@ -106,7 +106,7 @@ Contents contents_of(const std::string& folder) {
     constexpr std::int64_t kNs = 1'000'000'000;
     contents.unused.push_back({path, bytes_of(status), of_origin.st_mtim.tv_sec * kNs + of_origin.st_mtim.tv_nsec});
   }
-  std::ranges::sort(contents.unused, {}, &Copy::last_use);
+  std::ranges::sort(contents.unused, {}, &PlainCopy::last_use);
   return contents;
 }
 
@@ -152,7 +152,7 @@ Result<void> make_room(const std::string& folder, std::uint64_t bytes, std::opti
     return storage_error("decompressed copies in '" + folder + "' may use " + std::to_string(limit >> 20) +
                              " MiB, and those in use have " + std::to_string(left >> 20) + " MiB",
                          ENOSPC);
-  for (const Copy& copy : std::span(contents.unused).first(victims)) {
+  for (const PlainCopy& copy : std::span(contents.unused).first(victims)) {
     ::unlink((copy.path + std::string(kOrigin)).c_str());
     ::unlink(copy.path.c_str());
   }
