@@ -182,7 +182,7 @@ def test_counts_that_differ_name_the_shard(shards: list[Path], tmp_path: Path) -
     for wrong in range(len(shards)):
         said = [{"url": str(shard), "nsamples": right[i] + (i == wrong)} for i, shard in enumerate(shards)]
         with pytest.raises(
-            feedline.DataError, match=f"{right[wrong]} samples.*list contains {right[wrong] + 1}"
+            feedline.DataError, match=f"{right[wrong]} samples.*list specifies {right[wrong] + 1}"
         ) as caught:
             feedline.open(wids(tmp_path / "x.json", said))
         assert caught.value.shard == str(shards[wrong])
