@@ -59,15 +59,15 @@ def test_a_loop_is_seen_with_and_without_workers_and_nothing_is_left(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # other tests create such folders at the same time
     before = surroundings()
     for workers in (0, 1, 0):  # a second and third cell behave like the first
-        loader = DataLoader(Slow(40, 0.002), batch_size=4, num_workers=workers)
+        loader = DataLoader(Slow(160, 0.002), batch_size=4, num_workers=workers)
         rows: list[int] = []
 
         def work(loader: Any = loader, rows: list[int] = rows) -> None:
             rows.extend(int(row[0]) for batch in loader for row in batch)
 
         recording, summary = seen(work)
-        assert rows == list(range(40)), "what runs is what would run"
-        assert (summary.loop.steps, summary.workers, summary.loop.epochs) == (10, workers, 1)
+        assert rows == list(range(160)), "what runs is what would run"
+        assert (summary.loop.steps, summary.workers, summary.loop.epochs) == (40, workers, 1)
         assert len(recording.loaders) == 1 and recording.loaders[0]["dataset"] == "Slow"
         assert summary.waits.loader > 0.5 and "workers" not in summary.missing
         assert summary.making.wall_ms > 7
