@@ -300,7 +300,7 @@ class BlockFormat final : public format::RecordFormat {
   const std::vector<format::FieldDescription>& fields() const override { return fields_; }
   const std::vector<std::string>& classes() const override { return classes_; }
   Result<void> read(std::uint64_t index, memory::Record& record) const override {
-    ++read;
+    ++reads;
     FEEDLINE_TRY(const std::size_t got,
                  reader_->read_at(index * image_bytes_, record.storage.resize(static_cast<std::size_t>(image_bytes_))));
     return fill(index, {record.storage.data(), got}, record);
@@ -323,7 +323,7 @@ class BlockFormat final : public format::RecordFormat {
   std::uint64_t fingerprint() const override { return 1; }
   Result<Inspection> inspect() const override { return Inspection{}; }
 
-  mutable std::atomic<int> read{0};
+  mutable std::atomic<int> reads{0};
 
  private:
   static Result<void> fill(std::uint64_t index, std::span<const std::byte> image, memory::Record& record) {
@@ -373,7 +373,7 @@ TEST_F(SharedPiecesTest, AreReadOnceForAllSamplesThatNeedThem) {
       const Labels labels = run(*ahead);
       EXPECT_EQ(labels.size(), kClasses / 8);
       EXPECT_TRUE(errors_.empty());
-      EXPECT_EQ(format->read, 0) << mode;
+      EXPECT_EQ(format->reads, 0) << mode;
       EXPECT_LE(slow->counts().reads - before, 2 * kClasses / BlockFormat::kInBlock) << mode << is_shuffled;
     }
 }
