@@ -132,7 +132,7 @@ void OpeningReader::bring(std::vector<ByteRange> ranges) const {
            (range.offset >= window_begin_ && range.offset + range.bytes <= window_begin_ + window_.size()) ||
            at_hand(range.offset, static_cast<std::size_t>(range.bytes));
   });
-  if (ranges.size() < 2) return;  // a single range is fetched when it is read
+  if (ranges.size() < 2) return;   // a single range is fetched when it is read
   for (ByteRange& range : ranges)  // readers of headers read slightly past each header
     range.bytes = std::min(range.bytes + kLeast, version_.bytes - range.offset);
   ranges = joined_ranges(std::move(ranges));
