@@ -199,7 +199,7 @@ struct CheckpointStats {
   std::uint64_t used = 0;     // decodes that could start at a checkpoint
   std::uint64_t made = 0;     // decodes that recorded checkpoints
   std::uint64_t changed = 0;  // decodes of images whose bytes had changed: from the start
-  std::uint64_t damaged = 0;  // unreadable checkpoints, likewise
+  std::uint64_t damaged = 0;  // decodes from the start, because stored checkpoints were unreadable
   std::uint64_t dropped = 0;  // checkpoints that were not stored, over the limit of memory
   std::string failure;        // why they could not be stored
 };
@@ -292,7 +292,7 @@ struct LoaderState {
   std::vector<Positions> delivered;  // delivered after `position` (in_order = false)
   std::uint64_t left_out = 0;        // positions at the order's end that kSkip has consumed
   std::vector<Bucket> buckets;       // the options that define the positions and must not change
-  std::uint64_t repeat = 1;          // likewise
+  std::uint64_t repeat = 1;          // must not change either
   std::uint64_t sampling = 0;        // fingerprint of the epoch's Sampling; 0: every sample once
   std::optional<MixState> mix;       // nullopt: the dataset's weights
   Fidelity fidelity = Fidelity::kExact;

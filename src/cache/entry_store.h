@@ -98,7 +98,7 @@ class EntryStore {
     std::uint64_t bytes = 0;
     std::uint64_t dropped = 0;  // entries over the limits
     bool is_damaged = false;    // a file was damaged, and is ignored
-    bool is_foreign = false;    // a file was of another version, likewise
+    bool is_foreign = false;    // a file was of another version, and is ignored
     std::string path = {};      // of the file; empty if there is none
     std::string failure = {};   // why entries could not be written
   };

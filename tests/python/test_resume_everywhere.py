@@ -234,5 +234,5 @@ def test_resumes_of_resumes_with_everything_else_changed(
                     states.append(one.state_dict())
             steps_done = max(map(len, delivered))
             seen += [s for step in range(steps_done) for mine in delivered if step < len(mine) for s in mine[step]]
-            state = states[0]  # rank 0 is never behind other ranks
+            state = states[0]  # no other rank is ahead of rank 0
         assert seen == order

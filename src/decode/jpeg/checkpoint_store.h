@@ -14,7 +14,7 @@ enum class CheckpointEvent : std::uint8_t {
   kUsed,     // a decode started at a checkpoint
   kMade,     // an image got its first checkpoints, or more of them
   kChanged,  // the bytes were not those of the checkpoints: they are made again
-  kDamaged,  // the stored entry was unreadable: likewise
+  kDamaged,  // the stored entry was unreadable: they are made again
 };
 inline constexpr std::size_t kCheckpointEvents = 4;
 

@@ -34,12 +34,9 @@ Result<DType> dtype_of(const std::string& path, std::uint64_t tokens, const stor
   FEEDLINE_TRY(const storage::ObjectStat stat, storage.stat(path));
   if (stat.bytes == 2 * tokens) return DType::kUint16;
   if (stat.bytes == 4 * tokens) return DType::kUint32;
-  Error error = data_error("the index describes " + std::to_string(tokens) + " tokens, but the .ds file has " +
-                               std::to_string(stat.bytes) + " bytes, which are neither 2 nor 4 per token",
-                           "format")
-                    .error();
-  error.where.shard = path;
-  return std::unexpected(std::move(error));
+  return DatatroveIndex::damaged("the index describes " + std::to_string(tokens) + " tokens, but the .ds file has " +
+                                     std::to_string(stat.bytes) + " bytes, which are neither 2 nor 4 per token",
+                                 path);
 }
 
 Result<std::optional<TokenFiles>> open_loss_mask(const std::string& path, std::uint64_t tokens,
@@ -48,12 +45,9 @@ Result<std::optional<TokenFiles>> open_loss_mask(const std::string& path, std::u
   if (!stat && stat.error().system_errno == ENOENT) return std::nullopt;
   FEEDLINE_CHECK_OK(stat);
   if (stat->bytes == tokens) return TokenFiles::open({{path}}, DType::kUint8, options.storage);
-  Error error = data_error("the file has " + std::to_string(stat->bytes) + " bytes, but the index describes " +
-                               std::to_string(tokens) + " tokens; a loss mask has one byte per token",
-                           "format")
-                    .error();
-  error.where.shard = path;
-  return std::unexpected(std::move(error));
+  return DatatroveIndex::damaged("the file has " + std::to_string(stat->bytes) + " bytes, but the index describes " +
+                                     std::to_string(tokens) + " tokens; a loss mask has one byte per token",
+                                 path);
 }
 
 Result<IndexedTokens> open_part(const std::string& path, const OpenOptions& options) {

@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::uint64_t kMostTokens = std::numeric_limits<std::int64_t>::max() / 16;
 
-std::unexpected<Error> damaged(const std::string& what, const std::string& path) {
+}  // namespace
+
+std::unexpected<Error> DatatroveIndex::damaged(const std::string& what, const std::string& path) {
   Error error = data_error(what, "format").error();
   error.where.shard = path;
   return std::unexpected(std::move(error));
 }
-
-}  // namespace
 
 Result<std::shared_ptr<const DatatroveIndex>> DatatroveIndex::open(const std::string& path,
                                                                    const storage::Storage& storage) {

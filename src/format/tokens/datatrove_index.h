@@ -26,6 +26,9 @@ class DatatroveIndex final : public DocumentEnds {
   // descend or the size is not a multiple of 8. The error has the location.
   static Result<std::shared_ptr<const DatatroveIndex>> open(const std::string& path, const storage::Storage& storage);
 
+  // Returns a kData error with the location `path`.
+  static std::unexpected<Error> damaged(const std::string& what, const std::string& path);
+
   std::uint64_t tokens() const { return samples() == 0 ? 0 : end_of(samples() - 1); }
 
  private:

@@ -104,7 +104,7 @@ struct Recipe {
   bool gathers = false;                          // records->gather() fills all fields of many rows
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once per epoch
   std::shared_ptr<SeenDepth> seen_depth;         // of the source
-  std::shared_ptr<ImageCheckpoints> checkpoints;  // likewise; nullptr: JPEGs are decoded from their start
+  std::shared_ptr<ImageCheckpoints> checkpoints;  // of the source; nullptr: JPEGs are decoded from their start
 };
 
 // The work that a device does for a recipe's batches.

@@ -279,7 +279,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
             "for i, batch",
         ),
     ),
-    "a clock behind the step": (
+    "a clock read after the step": (
         "step_timed_as_loading",
         Planted(
             script(
@@ -449,7 +449,7 @@ SOUND: dict[str, Planted] = {
     ),
     "as many ranks as GPUs": Planted(script(), launcher=("torchrun", "--nproc_per_node=1")),
     "ranks by the GPUs": Planted(script(), launcher=("torchrun", "--nproc_per_node=gpu")),
-    "a video beside the dataset": Planted(script(top="import cv2\ndef show():\n    cv2.VideoCapture(0)\n")),
+    "a video outside the dataset": Planted(script(top="import cv2\ndef show():\n    cv2.VideoCapture(0)\n")),
     "a batch that is a dict": Planted(
         script(
             main=_MAIN.replace("for images, labels in", "for batch in")

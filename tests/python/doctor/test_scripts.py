@@ -49,7 +49,7 @@ def test_copies_that_do_not_wait_are_not_pageable_copies(tmp_path: Path) -> None
 
 
 def test_a_clock_without_workers_times_both_one_after_the_other(tmp_path: Path) -> None:
-    planted = PLANTED["a clock behind the step"][1]
+    planted = PLANTED["a clock read after the step"][1]
     assert "step_timed_as_loading" in {one.code for one in found(planted, tmp_path)}
     alone = replace(planted, text=planted.text.replace("num_workers=4", "num_workers=0"))
     assert "step_timed_as_loading" not in {one.code for one in found(alone, tmp_path)}

@@ -91,8 +91,8 @@ def worker_record(batches, worker, level):
             unseen = 0
     seen = {id(batch) for _, batch in packs}
     for _, batch in own:
-        beside = any(made <= batch.packed and batch.pack <= until for made, until in reported)
-        if id(batch) not in seen and beside:
+        overlaps = any(made <= batch.packed and batch.pack <= until for made, until in reported)
+        if id(batch) not in seen and overlaps:
             packs.append((events.PICKLE_BESIDE, batch))
     for kind, batch in packs:
         took = batch.packed - batch.pack

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Short epochs; spawned workers import torchvision and pandas anew in each."""
+"""Short epochs; spawned workers import torchvision and pandas in each of them."""
 
 import pandas  # noqa: F401
 import torch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small HTTP store with a latency, in a process of its own."""
+"""A small HTTP store with a latency, in a separate process."""
 
 import contextlib
 import http.server

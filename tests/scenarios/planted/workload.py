@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-# Not tempfile's: a scenario with limits has a temporary folder of its own for each run.
+# Not tempfile's: a scenario with limits has its own temporary folder for each run.
 FOLDER = pathlib.Path("/var/tmp/feedline_planted")
 
 

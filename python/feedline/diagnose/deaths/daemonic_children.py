@@ -11,7 +11,7 @@ def _evaluate(run: DeadRun) -> Died | None:
     if error is None:
         return None
     return Died(
-        f"a worker started processes of its own{error.where}",
+        f"a worker started child processes{error.where}",
         (raised_text(error),),
         (
             "Remove the pool, process or nested DataLoader from the dataset: the loader's workers are the pool. Raise "
@@ -25,7 +25,7 @@ def _evaluate(run: DeadRun) -> Died | None:
 DEATH = Death(
     page(
         "daemonic_children",
-        "a worker starts processes of its own",
+        "a worker starts child processes",
         means="A loader's workers are daemonic processes, which multiprocessing does not allow to have children.",
         recognised="The run ended with multiprocessing's AssertionError about daemonic processes.",
         to_do="Use the loader's workers as the only pool.",

@@ -29,7 +29,7 @@ DEATH = Death(
         "worker_exit",
         "a worker or rank exited with an error status, which ended the run",
         means="A worker must not end before its loader. A rank that ends with a status other than 0 ends all ranks.",
-        recognised="A worker or rank ended with a positive exit status, and no error of its own was recorded.",
+        recognised="A worker or rank ended with a positive exit status, and its error was not recorded.",
         to_do="Find the call that ends the process.",
         example="worker 1 (pid 4711) ended with exit status 3.",
     ),

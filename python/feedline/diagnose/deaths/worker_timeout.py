@@ -17,7 +17,7 @@ def _evaluate(run: DeadRun) -> Died | None:
             "See what workers do: `py-spy dump --pid PID` of a worker, or run with num_workers=0.",
             "If a worker hangs at the first batch, a lock was held at the fork: start workers before threads, or set "
             'multiprocessing_context="spawn".',
-            "If samples are just slow, raise timeout=, or give network reads a timeout of their own.",
+            "If samples are just slow, raise timeout=, or set a separate timeout for network reads.",
         ),
     )
 
