@@ -20,7 +20,7 @@ import time, torch
 torch.cuda.is_initialized = lambda: True  # so says a script that uses a GPU
 if __name__ == "__main__":
     for step, batch in enumerate(torch.utils.data.DataLoader(range(STEPS), batch_size=1)):
-        time.sleep(0.015)
+        time.sleep(0.05)
 """
 
 
@@ -42,8 +42,9 @@ def diagnose(folder, tmp_path, gpus, steps):
 
 def test_gpu_util_is_next_to_the_waits_and_is_explained(folder, tmp_path):
     does = "utilisation 0 30\nmemory 0 12288\nreceived 0 1200000\nreasons 0 64\nfail Temperature 3\n"
-    text, found = diagnose(folder, tmp_path, does, steps=250)
+    text, found = diagnose(folder, tmp_path, does, steps=160)
     gpu = found["summary"]["gpu"]
+    assert gpu, found["summary"]["missing"]
     assert gpu["utilisation"] == pytest.approx(0.3) and gpu["capability"] == 80 and gpu["indices"] == [0]
     assert gpu["memory_used_bytes"] == 12 << 30 and gpu["received_bytes_per_s"] == pytest.approx(1.2e9)
     assert "GPU 0: GPU-Util 30% (30% to 30%), memory peak 12.0 of 80 GiB, receives 1.2 GB/s, 60 W" in text
