@@ -27,6 +27,7 @@ struct Where {
   std::string shard;                    // path of the shard or file
   std::string key;                      // the sample's key: relative path, or WebDataset key
   std::optional<std::uint64_t> record;  // index of the sample in the dataset
+  std::string label;                    // label of the table row, if labels and positions differ
   std::optional<std::uint64_t> offset;  // byte offset in the shard or file
   std::string stage;                    // "storage", "format", "decode", "transform", ...
 };

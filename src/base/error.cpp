@@ -32,6 +32,7 @@ std::string Error::message() const {
   if (where.shard != where.dataset) add("shard", where.shard);
   add("key", where.key);
   if (where.record) add("record", std::to_string(*where.record));
+  if (!where.label.empty()) add("index", "'" + where.label + "'");
   if (where.offset) add("byte offset", std::to_string(*where.offset));
   add("stage", where.stage);
   return location.empty() ? text : text + " [" + location + "]";

@@ -117,7 +117,7 @@ def test_paths_of_a_file_begin_at_its_folder_and_the_image_column_is_found(colum
     numpy.testing.assert_array_equal(given[8].image, feedline.open(folder)[8].image)
 
 
-def test_rows_of_a_filtered_frame_are_positions_with_their_index(columns, folder):
+def test_rows_of_a_filtered_frame_are_positions_with_their_index(columns, folder, tmp_path):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(columns)
     frame.loc[7, "path"] = "gone.jpg"
@@ -127,6 +127,12 @@ def test_rows_of_a_filtered_frame_are_positions_with_their_index(columns, folder
     named = feedline.table(frame.set_index("species", drop=False).iloc[5:], image="path", label="y", root=folder)
     with pytest.raises(StorageError, match=r"row 2 \(index 'apple'\), column 'image'"):
         named[2]
+    shutil.copytree(folder, tmp_path / "cut")
+    cut = tmp_path / "cut" / frame.path[6]
+    cut.write_bytes(cut.read_bytes()[:40])
+    damaged = feedline.table(frame[frame.y > 3], image="path", root=tmp_path / "cut")
+    with pytest.raises(DataError, match=r"record 2, index '6', stage decode"):
+        damaged[2]
     frame.loc[8, "x"] = float("nan")
     with pytest.raises(ConfigError, match=r"row 4 \(index 8\) of the column 'x' has no value"):
         feedline.table(frame[frame.y > 3], image="path", label="x", root=folder)

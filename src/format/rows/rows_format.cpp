@@ -180,6 +180,7 @@ Where RowsFormat::where_field(std::uint64_t index, std::size_t field) const {
   where.key = key_of(index);
   where.record = index;
   std::string room;
+  if (options_.row_names) where.label = text_of(*options_.row_names, index, room);
   const FileColumn* const files = file_column(index, field);
   if (files == nullptr) return where;
   find_path(*files, index, where.shard, room);
@@ -190,7 +191,9 @@ Where RowsFormat::where_field(std::uint64_t index, std::size_t field) const {
 
 std::unexpected<Error> RowsFormat::failed(std::uint64_t index, std::size_t field, Error error) const {
   error.what = row_text(index, field) + ": " + error.what;
-  return failed_at(where_field(index, field), std::move(error));
+  Where where = where_field(index, field);
+  where.label.clear();  // already in the text
+  return failed_at(std::move(where), std::move(error));
 }
 
 bool RowsFormat::find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
