@@ -152,4 +152,3 @@ def test_a_name_stops_the_collector_until_the_dataset_is_there():
         assert gc.get_threshold()[0] == 123
     finally:
         gc.set_threshold(*_USUAL)
-        gc.unfreeze()
