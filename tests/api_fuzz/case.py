@@ -81,18 +81,23 @@ def run(case: Case, root: Path) -> str:
 
 def _prepared(case: Case, rng: random.Random, root: Path, scratch: Path) -> Callable[[], None]:
     """Runs the part after the loader was made, in which an error is not a refusal."""
-    from . import consumers, drop_in, odd_values
-
     if case.door == "odd values":
+        from . import odd_values
+
         return functools.partial(odd_values.run, rng, root, scratch)
     if case.door == "DataLoader":
+        from . import drop_in
+
         setting = drop_in.Setting(case.options, rng, root)
         setting.loader()
         return functools.partial(drop_in.WAYS[case.way], setting)
+    from . import consumers
+
+    ways = consumers.WAYS if case.way in consumers.WAYS else _ways()  # which also imports torch
     source = SOURCES[case.source]
     opened = source.open(root)
     dataset = operations.applied(opened, case.steps, scratch)
     dataset.loader(**case.options).close()
     # without operations, as the samples do not depend on them
     native = consumers.Setting(source, dataset, case.steps, case.options, rng, source.number(opened))
-    return functools.partial(_ways()[case.way], native)
+    return functools.partial(ways[case.way], native)

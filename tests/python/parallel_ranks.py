@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of the four gloo processes that test_parallelism.py starts: `parallel_ranks.py RANK FOLDER PAGE`.
+"""Four gloo processes, forked from one that has imported torch: `parallel_ranks.py FOLDER PAGE`.
 
-It runs the page's Python, section by section, on the CPU, and writes FOLDER/RANK.json.
+Each runs the page's Python, section by section, on the CPU, and writes FOLDER/RANK.json.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import os
 import re
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -76,8 +78,7 @@ def meshes(state: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def main() -> None:
-    rank, folder, page = int(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]).read_text()
+def run(rank: int, folder: Path, page: str) -> None:
     plain = train().loader(2)
     dist.init_process_group("gloo", init_method=f"file://{folder}/group", rank=rank, world_size=WORLD)
     found: dict[str, Any] = {"plain": rows(plain)}
@@ -109,5 +110,26 @@ def main() -> None:
     dist.destroy_process_group()
 
 
+def main() -> int:
+    """Exits with 1 as soon as a rank fails, since the others would wait for it."""
+    folder, page = Path(sys.argv[1]), Path(sys.argv[2]).read_text()
+    gc.freeze()  # the ranks would traverse everything that was imported
+    ranks = set()
+    for rank in range(WORLD):
+        process = os.fork()
+        if process == 0:
+            run(rank, folder, page)
+            return 0
+        ranks.add(process)
+    while ranks:
+        process, status = os.wait()
+        ranks.remove(process)
+        if status != 0:
+            for other in ranks:
+                os.kill(other, signal.SIGKILL)
+            return 1
+    return 0
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a document's Python in this process, in the folder of its data: `run_document.py DOCUMENT`.
+"""Runs the Python of documents in the folder of their data: `run_document.py [DOCUMENT]`.
 
-Each document has its own process, which ends its signal handlers, threads and imports.
+Each document has its own process, which ends its signal handlers, threads and imports. Without DOCUMENT, this process
+only imports torch. It then reads lines of a document and a file for its output, tab-separated, and for each of them
+forks a process, waits for it and prints its exit status.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib.util
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -312,5 +316,22 @@ def run(document: Path) -> None:
     assert after(names) is not False
 
 
+def begin_process() -> Path:
+    """Returns the next document, in a process of its own; the first process never returns."""
+    importlib.import_module("torch._dynamo")  # optimizers import it, which takes seconds
+    assert feedline.DataLoader
+    gc.freeze()  # a process that ends would traverse everything that was imported
+    for line in iter(sys.stdin.readline, ""):
+        document, output = map(Path, line.rstrip("\n").split("\t"))
+        child = os.fork()
+        if child == 0:
+            os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT), 1)
+            os.dup2(1, 2)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            return document
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    sys.exit()
+
+
 if __name__ == "__main__":
-    run(Path(sys.argv[1]))
+    run(Path(sys.argv[1]) if len(sys.argv) > 1 else begin_process())

@@ -21,7 +21,7 @@ import pytest
 
 import feedline
 
-ROWS, SHAPE = 3, (32, 512, 512)  # a row of int16 is 16 MiB; the kernel may map 2 MiB if one byte is accessed
+ROWS, SHAPE = 3, (24, 512, 512)  # a row of int16 is 12 MiB; the kernel may map 2 MiB if one byte is accessed
 ROW_BYTES = 2 * int(np.prod(SHAPE))
 
 

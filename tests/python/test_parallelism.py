@@ -5,7 +5,10 @@ error.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -35,17 +38,14 @@ SECTIONS = {
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("ranks")
-    command = [sys.executable, str(HERE / "parallel_ranks.py")]
-    processes = [
-        subprocess.Popen([*command, str(rank), str(folder), str(PAGE)], stderr=subprocess.PIPE, text=True)
-        for rank in range(WORLD)
-    ]
+    command = [sys.executable, str(HERE / "parallel_ranks.py"), str(folder), str(PAGE)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        errors = [process.communicate(timeout=HANG_S)[1] for process in processes]
+        errors = process.communicate(timeout=HANG_S)[1]
     finally:
-        for process in processes:
-            process.kill()
-    assert [process.returncode for process in processes] == [0] * WORLD, "\n".join(errors)
+        with contextlib.suppress(ProcessLookupError):  # all have ended
+            os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, errors
     return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(WORLD)]
 
 

@@ -198,8 +198,15 @@ def test_the_signature_of_recorded_methods_is_their_own() -> None:
     assert list(inspect.signature(feedline.Dataset.resize).parameters)[:2] == ["self", "size"]
 
 
-@pytest.mark.parametrize("context", ["spawn", "forkserver"])
-@pytest.mark.parametrize("loader", ["torch", "feedline"])
+@pytest.mark.parametrize(
+    ("loader", "context"),
+    [
+        ("torch", "spawn"),
+        ("feedline", "spawn"),
+        ("feedline", "forkserver"),
+        pytest.param("torch", "forkserver", marks=pytest.mark.nightly),
+    ],
+)
 def test_workers_that_are_not_forked(context: str, loader: str, photos: Path) -> None:
     torch = pytest.importorskip("torch")
     dataset = feedline.open(photos).resize((8, 8))

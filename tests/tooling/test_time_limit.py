@@ -43,8 +43,15 @@ def is_alive(process: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("processes", ["0", "2"])
-@pytest.mark.parametrize("hang", HANGS)
+@pytest.mark.parametrize(
+    ("hang", "processes"),
+    [
+        *((hang, "0") for hang in HANGS),
+        ("with the GIL", "2"),
+        pytest.param("in Python", "2", marks=pytest.mark.nightly),
+        pytest.param("in a call that a signal ends", "2", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_hanging_test_ends_the_run_and_shows_its_stacks(hang: str, processes: str, tmp_path: Path) -> None:
     """The forked child, which holds the pipes of the run and ignores SIGTERM, ends, too."""
     pytest.importorskip("xdist")

@@ -181,7 +181,7 @@ def blinded(draw):
     return but(measured, missing=missing, waits=replace(measured.waits, packed=packed), overhead_share=overhead)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(blinded())
 def test_nothing_is_certain_without_what_could_speak_against_it(measured):
     diagnosis = evaluate(measured)
@@ -197,7 +197,6 @@ def test_nothing_is_certain_without_what_could_speak_against_it(measured):
     assert not {v.code for v in diagnosis.verdicts} & {a.code for a in diagnosis.abstained}
 
 
-@settings(max_examples=100, deadline=None)
 @given(blinded())
 def test_the_json_object_is_as_documented(measured):
     found = json.loads(json.dumps(evaluate(measured).as_dict(), allow_nan=False))

@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from running_processes import processes_with, until
+from running_processes import HANG_S, processes_with, until
 from watched import FEEDLINE, watched
 
 pytest.importorskip("torch", reason="torch, whose loader is watched, is not installed")
@@ -33,7 +33,7 @@ if __name__ == "__main__":
             print("step", flush=True)
     print("done", flush=True)
 """
-LONG_S = 60  # seconds of experiments, or of a script: a command that takes this long was not interrupted
+LONG_S = HANG_S  # seconds of experiments, or of a script: a command that takes this long was not interrupted
 
 
 def started(folder, *options, epochs=1, **popen):

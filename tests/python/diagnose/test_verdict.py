@@ -297,7 +297,7 @@ def summaries(draw):
     )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=3 * settings.default.max_examples)
 @given(summaries())
 def test_whatever_was_measured_the_verdicts_are_sound(measured):
     diagnosis = evaluate(measured)

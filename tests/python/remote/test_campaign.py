@@ -20,7 +20,7 @@ from fault_proxy import FATAL, HEALED, HEALED_TLS, Request
 from made_s3 import KeyService, MadeS3, signature
 from running_processes import HANG_S, until
 
-FAULTS, LONG_FAULTS = 2000, 10_000
+FAULTS, LONG_FAULTS = 800, 10_000
 SEED = 18
 
 

@@ -551,7 +551,7 @@ class HandOver(RuleBasedStateMachine):
 
 def test_any_order_of_sizes_holders_and_deaths(cuda_driver):
     HandOver.stand_in = cuda_driver
-    run_state_machine_as_test(HandOver, settings=settings(max_examples=60, stateful_step_count=50, deadline=None))
+    run_state_machine_as_test(HandOver, settings=settings(stateful_step_count=50))
 
 
 def test_a_border_is_put_between_blocks(gpu):
