@@ -50,7 +50,8 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
         notes.append(f"the command failed with exit status {recording.returncode}{_rest(recording)}")
         if other := other_interpreter(recording.command):
             notes.append(other)
-    notes += [*_prefilled(summary), *gpu_text.hints(summary)] if summary is not None else []
+    notes += _prefilled(summary) if summary is not None and not recording.crashed else []
+    notes += gpu_text.hints(summary) if summary is not None else []
     if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
         notes.append("the experiments used the loader whose loop began first, not the loader of this report")
     if recording.dropped:

@@ -3,6 +3,7 @@
 
 import math
 import re
+import signal
 import sys
 from dataclasses import replace
 
@@ -386,3 +387,5 @@ def test_batches_loaded_in_advance_are_mentioned_if_they_are_many(figures, said)
     notes = report.notes_of(Recording(["x"], 0, 0, 1, [], [], {}, [], 1), but(summary(), **figures))
     found = [note for note in notes if "in advance" in note]
     assert bool(found) == bool(said) and all(said in note for note in found), notes
+    crashed = Recording(["x"], -signal.SIGKILL, 0, 1, [], [], {}, [], 1)
+    assert not any("in advance" in note for note in report.notes_of(crashed, but(summary(), **figures)))
