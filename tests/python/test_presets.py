@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,7 @@ def test_a_preset_is_a_dataset_and_arguments_to_continue_from(folder: Path) -> N
         presets.clip_eval,
         presets.simclr,
         presets.dino,
+        presets.yolo,
         presets.llm_pretraining,
     ):
         assert "Raises:" in (make.__doc__ or ""), "the docstring names errors"
@@ -136,6 +138,43 @@ def test_tokens_are_the_windows_of_the_original(tmp_path: Path) -> None:
     assert len(apart) == 3 and apart[0].document.tolist() == [0] * 41 + [1] * 9 and apart[0].y[40] == -100
     with pytest.raises(feedline.ConfigError, match="window"):
         presets.llm_pretraining(tmp_path / "train.bin")
+
+
+def test_texts_are_padded_to_the_longest_of_their_batch(tmp_path: Path) -> None:
+    from made_tokenizers import BOS, Bytes
+
+    words = ["a" * (1 + 7 * i % 40) for i in range(48)]
+    lines = [json.dumps({"text": text, "label": i}) for i, text in enumerate(words)]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n")
+    train, options = presets.text_classification(tmp_path / "train.jsonl", Bytes(), max_length=32, batch_size=6)
+    seen, widths = set(), set()
+    with train.loader(**options, output="numpy") as loader:
+        for batch in loader:
+            widths.add(batch.input_ids.shape[1])
+            assert batch.input_ids.shape[1] == batch.input_ids_length.max()
+            mask = np.arange(batch.input_ids.shape[1]) < batch.input_ids_length[:, None]
+            assert batch.input_ids.dtype == np.int64 and (batch.input_ids[~mask] == 0).all()
+            for ids, length, label in zip(batch.input_ids, batch.input_ids_length, batch.label, strict=True):
+                expected = [BOS, *words[int(label)].encode()][:32]
+                assert length == len(expected) and ids[:length].tolist() == expected
+                seen.add(int(label))
+    assert seen == set(range(48)) and len(widths) > 1
+
+
+def test_a_preset_for_jobs_that_nobody_watches(folder: Path) -> None:
+    preset = presets.imagenet_train(folder, size=16, batch_size=4)
+    train, options = presets.on_cluster(preset, memory_budget="64 MB")
+    assert "device" not in options and presets.on_cluster(preset, device="cuda").loader["device"] == "cuda"
+    bad = sorted(folder.glob("*/*.jpg"))[3]
+    good = bad.read_bytes()
+    bad.write_bytes(good[:40])
+    try:
+        with train.loader(**options, output="numpy") as loader:
+            assert sum(len(batch[0]) for batch in loader) == 20 and len(loader.errors) == 1
+            explained = loader.explain()
+    finally:
+        bad.write_bytes(good)
+    assert "threads" in explained and "64" in explained
 
 
 def npy(values: np.ndarray) -> bytes:

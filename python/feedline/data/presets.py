@@ -16,10 +16,12 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Any, NamedTuple
 
+from ..errors import ConfigError
 from . import arguments, sources
 from .dataset import Dataset
 from .images import IMAGENET_MEAN, IMAGENET_STD
 from .memory.sequences import tokens
+from .mosaic import Mosaic
 from .ops.chain import Chain, chain
 
 # OpenAI's CLIP statistics, also used by open_clip's models (OPENAI_DATASET_MEAN and OPENAI_DATASET_STD there).
@@ -227,6 +229,102 @@ def detection(source: Source, *, batch_size: int = 4) -> Preset:
     train = _opened(source).random_photometric_distort().random_zoom_out(fill=(123, 117, 104)).random_iou_crop()
     train = train.random_horizontal_flip().sanitize_bounding_boxes().to_dtype("float32", scale=True).collate("list")
     return Preset(train, {"batch_size": batch_size, "shuffle": True})
+
+
+def yolo(
+    source: Source,
+    *,
+    size: int = 640,
+    batch_size: int = 16,
+    mosaic: bool = True,
+    scale: float = 0.5,
+    translate: float = 0.1,
+) -> Preset:
+    """Returns Ultralytics' training recipe for YOLO detectors: uint8 images (3, size, size), and lists of boxes
+    (float32, left, top, right, bottom in pixels) and of labels.
+
+    From ``v8_transforms`` in ``ultralytics/data/augment.py`` and the defaults in ``cfg/default.yaml``: a mosaic of four
+    photos (``mosaic: 1.0``), scaling by 0.5 to 1.5, translation by up to a tenth, a horizontal flip with probability
+    0.5, and changes of brightness (``hsv_v: 0.4``), saturation (``hsv_s: 0.7``) and hue (``hsv_h: 0.015``).
+
+    Differences: the other three photos come from the whole dataset, not from recent batches; colours are drawn for each
+    photo instead of each mosaic, and saturation and hue change as in torchvision's ColorJitter; photos are resized as
+    by Pillow. Ultralytics turns the mosaic off for the last 10 epochs (``close_mosaic: 10``): use a second loader with
+    ``mosaic=False`` for these. The trainer divides images by 255 on the GPU.
+
+    Args:
+        source: a dataset with the fields ``image``, ``boxes`` and ``labels``, or a source that opens as one, such as
+            ``data.yaml`` of a YOLO set or a COCO file.
+        size: edge length in pixels.
+        batch_size: samples per rank.
+        mosaic: False fits single photos into ``size`` (LetterBox), with the other changes.
+        scale: maximum change of the scale, 0 to 1. translate: maximum translation, as a fraction of ``size``.
+
+    Raises:
+        ConfigError: a field does not exist, or an argument is out of range.
+    """
+    size = arguments.integer("yolo", "size", size, low=1)
+    scale, translate = arguments.real("yolo", "scale", scale), arguments.real("yolo", "translate", translate)
+    if not (0 <= scale < 1 and 0 <= translate <= 1):
+        raise ConfigError(f"yolo: scale={scale} must be at least 0 and below 1, and translate={translate} from 0 to 1")
+    opened, options = _opened(source), {"batch_size": batch_size, "shuffle": True}
+    missing = [name for name in ("image", "boxes", "labels") if name not in opened.schema]
+    if missing:
+        raise ConfigError(f"yolo: the dataset has no field {missing[0]!r}; the fields are {', '.join(opened.schema)}")
+    if not mosaic:
+        train = opened.letterbox(size).color_jitter(0.4, 0, 0.7, 0.015)
+        train = train.random_affine(
+            0, translate=(translate, translate), scale=(1 - scale, 1 + scale), interpolation="bilinear", fill=114
+        )
+        return Preset(train.random_horizontal_flip().sanitize_bounding_boxes(2, labels="labels"), options)
+    photos = opened.resize_keep_ratio(size, longest=1.0).color_jitter(0.4, 0, 0.7, 0.015)
+    joined = photos.map(Mosaic(photos, size, scale=scale, translate=translate, flip=0.5), seeded=True)
+    return Preset(joined.collate("list", fields=("boxes", "labels")), options)
+
+
+def text_classification(
+    source: Source, tokenizer: Any, *, text: str = "text", max_length: int = 128, batch_size: int = 8
+) -> Preset:
+    """Returns the data of Hugging Face's fine-tuning example: ``input_ids``, int64, padded with zeros to the longest
+    text of the batch, their ``input_ids_length``, and the other fields.
+
+    From ``examples/pytorch/text-classification/run_glue.py`` with ``--pad_to_max_length False``: texts are cut off
+    after ``max_length`` tokens (``--max_seq_length 128``). The attention mask is
+    ``torch.arange(width) < input_ids_length[:, None]``.
+
+    Args:
+        source: a source for :func:`feedline.open` with a text field, or a dataset without operations.
+        tokenizer: as for :meth:`Dataset.tokenize`.
+        text: field with the text.
+        max_length: maximum number of tokens of a text.
+        batch_size: samples per rank.
+
+    Raises:
+        ConfigError: as for :meth:`Dataset.tokenize`.
+    """
+    train = _opened(source).tokenize(tokenizer, field=text, max_length=max_length)
+    return Preset(train, {"batch_size": batch_size, "shuffle": True})
+
+
+def on_cluster(preset: Preset, *, device: Any = None, memory_budget: int | str | None = None) -> Preset:
+    """Returns a preset for jobs on a shared training platform, such as Kubernetes or Slurm, that nobody watches.
+
+    Bad samples are skipped, up to 1 % of the dataset; a loader that delivers nothing for 10 minutes raises an error, so
+    that the platform restarts the job. Number of threads, prefetching and page-locking need no settings: the loader
+    starts a thread for each CPU that affinity and quota allow, prefetches within ``memory_budget``, and page-locks
+    batches if ``device`` is a GPU.
+
+    Args:
+        preset: any of this module's presets.
+        device: as for :meth:`Dataset.loader`, such as ``"cuda"``.
+        memory_budget: as for :meth:`Dataset.loader`; None chooses it from the free memory of machine and container.
+
+    Raises:
+        ConfigError: the dataset's length cannot be determined.
+    """
+    budget = max(len(preset.dataset) // 100, 1)
+    options = {"on_error": "skip", "error_budget": budget, "timeout": 600.0, "memory_budget": memory_budget}
+    return Preset(preset.dataset, preset.loader | options | ({} if device is None else {"device": device}))
 
 
 def llm_pretraining(

@@ -14,7 +14,6 @@ from feedline.diagnose import causes
 from feedline.diagnose.diagnosis import Diagnosis
 from feedline.diagnose.rules import contradictions
 from feedline.diagnose.rules.cause import Gain
-from feedline.diagnose.rules.certainty import busy
 from feedline.diagnose.trial import Trial, prefetching
 from feedline.findings import Finding, gain_words
 from feedline.profiler.experiments import Experiments
@@ -144,7 +143,7 @@ def _predicted(summary: Summary, diagnosis: Diagnosis, loader: str) -> Answer:
     if not named:
         return Answer(f"leave the loader unchanged, as {waits}", loader)
     first = max(named, key=lambda one: (_is_worth(one.gain), one.share))
-    if first.confidence <= contradictions.MOST and busy(summary.host):
+    if first.confidence <= contradictions.MOST and summary.host.contended:
         others = summary.host.sharing * (summary.host.others_cpus or 0.0)
         return Answer(f"measure again without the other programs, which used {others:.1f} CPUs", loader)
     settings = settings_of(summary, first)

@@ -26,6 +26,7 @@ from feedline.record import chain
 SCHEMA = "feedline.diagnosis/1"
 _BAR = 40
 _NO_LOOP = "no loop over a DataLoader or a Feedline loader was found"
+_PREFILLED = 0.25  # share of the steps from which on batches loaded in advance are mentioned
 _UNTRIED = "other settings were not tried: run without --quick to compare them with the current settings"
 _UNTRIED_DROP_IN = (
     "`from feedline import DataLoader` and other settings were not tried: run without --quick to "
@@ -49,6 +50,7 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
         notes.append(f"the command failed with exit status {recording.returncode}{_rest(recording)}")
         if other := other_interpreter(recording.command):
             notes.append(other)
+    notes += _prefilled(summary) if summary is not None and not recording.crashed else []
     notes += gpu_text.hints(summary) if summary is not None else []
     if summary is not None and recording.experiments is not None and not timeline.is_of(recording, summary.loader):
         notes.append("the experiments used the loader whose loop began first, not the loader of this report")
@@ -58,6 +60,22 @@ def notes_of(recording: Recording, summary: Summary | None) -> list[str]:
             "are stored"
         )
     return notes
+
+
+def _prefilled(summary: Summary) -> list[str]:
+    """Returns a note if many steps took batches that torch's workers loaded during the first wait of an epoch, which is
+    not part of the mean wait.
+    """
+    loop, workers = summary.loop, summary.workers
+    if summary.native or not workers or not loop.epochs:
+        return []
+    in_advance = min(workers * int(summary.loader.get("prefetch_factor") or 2) * loop.epochs, loop.steps)
+    if in_advance < _PREFILLED * loop.steps:
+        return []
+    return [
+        f"up to {in_advance} of the {loop.steps} steps took batches that the workers loaded in advance, at the start "
+        "of an epoch (num_workers x prefetch_factor); with longer epochs, the loop may wait longer per batch"
+    ]
 
 
 def _rest(recording: Recording) -> str:

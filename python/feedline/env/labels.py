@@ -17,6 +17,8 @@ _PART = re.compile(
 # Forms that are rewritten to names and versions separated by spaces.
 _REWRITTEN = (
     (r"\b([A-Za-z]+)-([A-Za-z]+)-v(\d+(?:\.\d+)*)\b", r"\1 \3, \2"),  # PyTorch-CUDA-v2.9 is torch 2.9 with CUDA
+    # Names of environments: vision_torch2.9_cu128
+    (r"\b[A-Za-z][\w-]*_((?:py)?torch\d+(?:\.\d+)*)(?:_(cu\d+)|_cpu|_mps)?(?![\w.])", r"\1 \2"),
     (r"\bpytorch-cuda(?=\s*[=:\d])", "cuda"),  # conda's package for the version of CUDA
     (r"\bnvidia-(cudnn|nccl)-cu\d+\b", r"\1"),
     (r"\bcu(1\d)(\d)\b", r"cuda \1.\2"),  # as in the tags of wheels
@@ -53,7 +55,8 @@ def parts_of(label: str) -> dict[str, Wanted]:
 
     A name and its version may be separated by a space, ``=``, ``:`` or ``-``, and entries by a space, comma, ``+``,
     ``/`` or ``-``. ``11.8/12.1`` and ``11.8 or 12.1`` are alternatives, ``11+`` and ``>=11`` are 11 or later,
-    ``PyTorch-CUDA-v2.9``, the name of an image, is torch 2.9 with CUDA, and ``2.9.1-cuda12.8-cudnn9`` is a tag.
+    ``PyTorch-CUDA-v2.9``, the name of an image, is torch 2.9 with CUDA, ``2.9.1-cuda12.8-cudnn9`` is a tag, and
+    ``vision_torch2.9_cu128`` the name of an environment.
     """
     found = {}
     for pattern, form in _REWRITTEN:

@@ -174,6 +174,9 @@ def _loops(view: View, width: int) -> Section:
     for loop in view.loops:
         if loop.missing:
             continue
+        if loop.wait_share is None:
+            found.append(_row("loop", f"pid {loop.pid}: its waits could not be sampled in this interval"))
+            continue
         text = _row("loop", f"pid {loop.pid} waits about ")
         text.append(f"{percent(loop.wait_share)} of its time for workers", style=_wait_style(loop.wait_share))
         text.append(f"  {_spread(loop.waits)}")

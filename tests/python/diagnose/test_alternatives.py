@@ -3,6 +3,7 @@
 
 import math
 import re
+import signal
 import sys
 from dataclasses import replace
 
@@ -368,3 +369,23 @@ def test_a_slow_trial_of_the_current_number_does_not_raise_the_predicted_gain_of
         diagnosis.more_workers
         == "4 workers instead of 2 would help: 93% more batches per second (predicted, not measured)"
     )
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ({"steps": 40, "epochs": 2}, "up to 16 of the 40 steps took batches that the workers loaded in advance"),
+        ({"steps": 10, "epochs": 2}, "up to 10 of the 10 steps"),
+        ({"steps": 200, "epochs": 2}, ""),
+        ({"steps": 40, "epochs": 2, "workers": 0}, ""),
+        ({"steps": 40, "epochs": 2, "loader": LOADER | {"prefetch_factor": 8}}, "up to 40 of the 40"),
+        ({"steps": 40, "epochs": 2, "loader": LOADER | {"native": True}}, ""),
+    ],
+)
+def test_batches_loaded_in_advance_are_mentioned_if_they_are_many(figures, said):
+    """W2: their waits are short, however slow the loader is."""
+    notes = report.notes_of(Recording(["x"], 0, 0, 1, [], [], {}, [], 1), but(summary(), **figures))
+    found = [note for note in notes if "in advance" in note]
+    assert bool(found) == bool(said) and all(said in note for note in found), notes
+    crashed = Recording(["x"], -signal.SIGKILL, 0, 1, [], [], {}, [], 1)
+    assert not any("in advance" in note for note in report.notes_of(crashed, but(summary(), **figures)))

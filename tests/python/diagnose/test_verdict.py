@@ -228,6 +228,36 @@ def test_a_spent_quota_is_what_its_tasks_wait_for():
     assert shared["cpu_quota"].share == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize(
+    ("quota", "throttled", "used", "machine", "others", "first", "confidence"),
+    [
+        # measured: the same script with quotas that the neighbours leave room for, or not
+        (0.3, 0.47, 0.295, 2.0, 1.71, "cpu_quota", 0.9),
+        (0.5, 0.095, 0.461, 2.0, 1.54, "cpu_quota", 0.9),
+        (0.55, 0.051, 0.46, 2.0, 1.54, "oversubscribed", 0.6),
+        (0.6, 0.01, 0.444, 2.0, 1.54, "oversubscribed", 0.6),
+        (1.0, 0.0, 0.377, 2.0, 1.63, "oversubscribed", 0.6),
+        # 64 CPUs, of which other programs use 10: they do not matter
+        (0.55, 0.051, 0.46, 64.0, 10.0, "cpu_quota", 0.9),
+    ],
+)
+def test_a_quota_is_the_cause_if_it_limits_the_run_more_than_other_programs_do(
+    quota, throttled, used, machine, others, first, confidence
+):
+    host = {"quota_cpus": quota, "cpus": quota, "throttled": throttled, "used_cpus": used, "wanted_cpus": 4.9}
+    host |= {"machine_cpus": machine, "others_cpus": others}
+    found = {v.code: v for v in evaluate(summary(HALF, {"delayed": 0.9}, host)).verdicts}
+    named = next(iter(found.values()))
+    assert named.code == first and named.confidence == pytest.approx(confidence), found
+    if "cpu_quota" in found and first != "cpu_quota":
+        minor = found["cpu_quota"]
+        assert minor.confidence < CERTAIN and minor.gain == (0.0, pytest.approx(throttled / (1 - throttled), abs=1e-3))
+    if first == "oversubscribed":
+        assert any(
+            "the cgroup's quota of" in sentence and "is not the limit" in sentence for sentence in named.evidence
+        )
+
+
 def test_a_quotas_stops_are_not_taken_for_storage():
     stopped = summary(HALF, {"stages": stages(storage=0.6, python=0.4)}, {"throttled": 0.3, "quota_cpus": 1.5})
     shares = {v.code: v.share for v in evaluate(stopped).verdicts}

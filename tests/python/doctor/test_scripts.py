@@ -185,22 +185,6 @@ def test_a_pool_and_a_video_one_import_further_are_found(tmp_path: Path) -> None
     assert ("video_in_dataset", "mydata/deep.py, line 7: cv2.VideoCapture in code that workers run") in told
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["iotop", "-oP"], "iotop needs root"),
-        (["sudo", "iotop"], "iotop needs root"),
-        (["nvidia-smi", "dmon", "-s", "p,u"], "letters without commas"),
-        (["find", ".", "|", "xargs", "tar", "cf", "x.tar"], "each tar cf replaces the tar of the previous part"),
-        (["iostat", "-x", "1"], "NVMe disk"),
-    ],
-)
-def test_commands_of_guides_are_answered(words: list[str], said: str, tmp_path: Path) -> None:
-    root, _ = build(GPU_HOST, tmp_path)
-    seen = examine(root, MadeGpus(GPU_HOST), {}, None, words)
-    assert not seen.findings and any(said in sentence for sentence in seen.unseen)
-
-
 def test_what_the_script_does_not_use_is_not_reported(tmp_path: Path) -> None:
     reported = found_beside(tmp_path, "from mydata.photos import Photos, Unused", "[1, 2]")
     assert reported == [], "imported and never made"

@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
+import http.server
 import io
 import json
 import os
 import platform
 import sys
 import tarfile
+import threading
+import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +45,27 @@ def wheel(folder: Path, name: str, version: str, *, code: str = "", requires: tu
         for path, text in files.items():
             archive.writestr(zipfile.ZipInfo(path), text)
     return made
+
+
+@contextlib.contextmanager
+def serving(folder: Path, index_s: float = 0.0) -> Iterator[tuple[str, list[str]]]:
+    """Serves a folder over HTTP, with indexes that take this long; yields the URL, and the paths requested so far."""
+    requested: list[str] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            requested.append(self.path)
+            if self.path.endswith("/repodata.json"):
+                time.sleep(index_s)
+            super().do_GET()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", requested
+        server.shutdown()
 
 
 class Channel:

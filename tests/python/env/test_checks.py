@@ -763,6 +763,8 @@ def test_labels_that_no_table_knows_are_not_judged(label: str, said: str, tmp_pa
         ("PyTorch-CUDA-v2.9", {"torch": "2.9", "cuda": ""}),
         ("pytorch-2.9-cuda12.6", {"torch": "2.9", "cuda": "12.6"}),
         ("pytorch/pytorch:2.9.1-cuda12.8-cudnn9-runtime", {"torch": "2.9.1", "cuda": "12.8", "cudnn": "9"}),
+        ("vision_torch2.9_cu128", {"torch": "2.9", "cuda": "12.8"}),
+        ("my-vision_2_torch2.9_cpu, numpy", {"torch": "2.9", "numpy": ""}),
         ("torch 2.9.0+cu126 py3.10", {"torch": "2.9.0", "cuda": "12.6", "python": "3.10"}),
         (
             "torch 2.9 + CUDA 11.8/12.1 + NumPy/Pandas/tqdm",

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
-from made_channels import Channel, wheel
+from made_channels import Channel, serving, wheel
 
 import feedline
 from feedline.cli.root import run
@@ -318,6 +318,25 @@ def test_names_of_packages_make_an_environment(
     shown = capsys.readouterr().out
     assert "conda packages" in shown and "check" in shown and Path(channel.url).name in shown
     assert {pin.name: pin.version for pin in listing_at(home / "of_conda_cpu").pins} == {"tool": "1.0", "libz": "1.3"}
+
+
+def test_channels_over_http_and_the_time_of_their_indexes(
+    channel: Channel, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(channel.folder, index_s=0.3) as (url, requested):
+        assert env("create", NAME, "tool", "libz=1.3", "--channel", url, "--json") == 0
+        made = json.loads(capsys.readouterr().out)
+        assert any(path.endswith("/repodata.json") for path in requested)
+        assert any(path.endswith("/libz-1.3-h1_0.tar.bz2") for path in requested)
+        assert list(made["seconds"]) == ["channel indexes", "conda packages", "pip projects", "check"]
+        assert made["seconds"]["channel indexes"] >= 0.3
+        assert list(made["channels"]) == [url]
+        assert env("check", "--prefix", home / NAME) == 1, "only because conda installed no Python"
+        assert f"channels: {url} (2)" in capsys.readouterr().out.replace("\n", "")
+        assert env("create", "lacking_x_cpu", "tool", "nowhere", "--channel", url) == 2
+        assert f"{url} has no nowhere" in " ".join(capsys.readouterr().err.split())
+    assert env("create", "gone_x_cpu", "tool=1.0", "--channel", url.replace("127.0.0.1", "localhost")) == 3
+    assert "localhost" in capsys.readouterr().err and sorted(path.name for path in home.iterdir()) == [NAME]
 
 
 @pytest.mark.parametrize(

@@ -164,6 +164,22 @@ def test_an_index_that_has_the_archives_is_written_without_its_login(
     assert listing_at_pylock(text, tmp_path)
 
 
+def test_the_layer_of_a_dockerfile_installs(house: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Runs the shell command of the layer, as `docker build` does, in an empty environment with pip."""
+    pytest.importorskip("pip", reason="pip is not installed")
+    made = Environment(tmp_path / "env")
+    made.project("aa", "1.0+cpu")
+    text, _ = exported(capsys, "dockerfile", made.prefix, "--index-url", house)
+    (run_line,) = re.findall(r"^RUN (printf .*?)(?=\nRUN|\nWORKDIR)", text, re.MULTILINE | re.DOTALL)
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "image"], check=True)
+    layer = run_line.replace("/tmp/requirements.txt", str(tmp_path / "requirements.txt"))
+    environment = {"PATH": f"{tmp_path}/image/bin:/usr/bin:/bin", "PIP_CONFIG_FILE": "/dev/null"}
+    ran = subprocess.run(["sh", "-c", layer], env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "--require-hashes" in layer
+    assert subprocess.run([tmp_path / "image/bin/aa-run"], capture_output=True, text=True).stdout == "1.0+cpu\n"
+
+
 def listing_at_pylock(text: str, folder: Path) -> tuple[str, ...]:
     (folder / "pylock.toml").write_text(text)
     return listing_at(folder / "pylock.toml").pins[0].hashes

@@ -270,6 +270,8 @@ def test_waits_are_shown_and_in_json() -> None:
     assert found["loaders"][0]["wait"] == found["loops"][0]["wait"]
     assert found["loops"][0]["wait"]["mean"] == pytest.approx(0.18)
     assert "mean" not in "\n".join(texts(view((), loops=(LoopView(12, 0.4, waits[:4]),)), 160)), "too few samples"
+    unseen = "\n".join(texts(view((), loops=(LoopView(12, None, ()),)), 160))
+    assert "pid 12: its waits could not be sampled in this interval" in unseen and "waits about" not in unseen
 
 
 # -- rows of processes

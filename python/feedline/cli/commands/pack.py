@@ -120,6 +120,8 @@ def pack(
     a sample cannot be read or is damaged, or OUTPUT cannot be written.
 
     With --raw, every image is decoded, and OUTPUT is a single file of 8-bit pixels, which is read without decoding.
+
+    Do not use `find | sort | xargs tar cf` instead: xargs splits a long list, and each tar replaces the previous one.
     """
     from feedline import packing
 

@@ -8,7 +8,7 @@ from feedline.diagnose.rules.analysis import Analysis
 from feedline.diagnose.rules.cause import Cause, Found, Gain, Rule
 from feedline.diagnose.rules.contradictions import gain_of_more
 from feedline.diagnose.rules.fixes import Fix
-from feedline.diagnose.rules.shares import HELPS, NAMED
+from feedline.diagnose.rules.shares import DOUBTFUL, HELPS, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
 from feedline.profiler.summary.figures import Summary
@@ -23,8 +23,8 @@ def _evaluate(analysis: Analysis) -> Found | None:
     host, delayed = analysis.summary.host, analysis.summary.making.delayed
     if not host.throttled or host.throttled < NAMED:
         return None
-    part = host.throttled
-    spent = bool(host.quota_cpus) and host.ranks * (host.used_cpus or 0.0) > SPENT * (host.quota_cpus or 0.0)
+    part, used, limit = host.throttled, host.ranks * (host.used_cpus or 0.0), host.quota_cpus or 0.0
+    spent = bool(limit) and used > SPENT * limit and not host.limited_by_others
     if spent:  # every wait for a CPU is then a wait for the quota, whether throttled or queued
         part = max(part, delayed or 0.0)
     part = min(part, 1.0)
@@ -37,7 +37,13 @@ def _evaluate(analysis: Analysis) -> Found | None:
         evidence.append(f"workers were runnable without a CPU for {delayed:.0%} of the time")
     analysis.unexplained *= 1 - part
     analysis.take_waiting(part * analysis.production)
-    return Found(share, 0.9, evidence, needs=("throttled",))
+    if not host.limited_by_others:
+        return Found(share, 0.9, evidence, needs=("throttled",))
+    against = [
+        f"other programs limit the run more: they used {host.sharing * (host.others_cpus or 0.0):.1f} CPUs, and the "
+        f"run {used / limit:.0%} of its quota"
+    ]
+    return Found(share, DOUBTFUL, evidence, against, (0.0, 1 / (1 - min(part, 0.99)) - 1), needs=("throttled",))
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
@@ -61,7 +67,8 @@ CAUSE = Cause(
         title="the container's CPU limit throttles the workers",
         means="A quota limits the CPU time of a group of processes in each period of 100 ms, and stops all of them "
         "for the rest of the period, even if CPUs are idle. CPU affinity does not show the quota.",
-        recognised="Measures the throttling of the script's cgroup and, if the quota is used up, every wait for a CPU.",
+        recognised="Measures the throttling of the script's cgroup and, if the quota is used up, every wait for a CPU. "
+        "The finding is uncertain if other programs keep the run from using up its quota.",
         to_do="Raise the limit, or use no more workers than the quota has CPUs.",
         abstains="The cgroup's cpu.stat cannot be read, or the run was too short.",
         example="the cgroup's quota of 1.5 CPUs throttled its processes for 50 % of the time.",

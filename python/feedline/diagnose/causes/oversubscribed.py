@@ -26,7 +26,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
     delayed = making.delayed
     if delayed is None or delayed < DELAYED or summary.workers < CROWDED * host.cpus:
         return None
-    if analysis.named("cpu_quota"):
+    if analysis.named("cpu_quota") and not host.limited_by_others:
         return None  # they wait for the quota
     running = analysis.stage_share("decode", "transform", "python", "collate")
     share = running * delayed + analysis.unexplained
@@ -38,6 +38,11 @@ def _evaluate(analysis: Analysis) -> Found | None:
         f"{delayed:.0%} of the time",
         f"{summary.counted(best)} can already use all of these CPUs",
     ]
+    if host.limited_by_others and host.throttled is not None:
+        evidence.append(
+            f"the cgroup's quota of {host.quota_cpus:.2g} CPUs is not the limit: it stopped the run "
+            f"{host.throttled:.0%} of the time"
+        )
     against = ["fewer workers free CPUs and memory, but the work itself remains"]
     analysis.production -= running * delayed
     return Found(share, 0.92, evidence, against, (0.0, prediction.gain_of_share(share, LEAST)[0] + LEAST))
@@ -66,7 +71,7 @@ def _fewer_are_slower(summary: Summary, _share: float) -> str | None:
 
 def _others_use_the_cpus(summary: Summary, _share: float) -> str | None:
     host = summary.host
-    if host.used_cpus is None or host.others_cpus is None or host.others_cpus <= host.cpus / 2:
+    if host.used_cpus is None or host.others_cpus is None or not host.contended:
         return None
     if host.used_cpus >= max(OWN_CPUS * host.cpus, host.others_cpus):
         return None
@@ -87,7 +92,7 @@ CAUSE = Cause(
         recognised="Measures the run-queue delay, which is the time that workers are runnable without a CPU.",
         to_do="Use no more workers than CPUs.",
         abstains="The host's counters were not read, because the run was too short. Not reported together with a CPU "
-        "quota that throttles the workers.",
+        "quota that throttles the workers, unless other programs limit the run more than the quota does.",
         example="16 workers on 4 CPUs: the workers were runnable without a CPU 70 % of the time.",
     ),
     rules=(Rule(180, _evaluate),),

@@ -96,7 +96,8 @@ CAUSE = Cause(
         verb="diagnose",
         title="float32 on a busy GPU with Tensor Cores",
         means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times as fast as float32 matrices, "
-        "but the run uses float32.",
+        "but the run uses float32. Autocast does not silently fall back to float32 because of a library's version; a "
+        "trace shows the kernels that ran.",
         recognised="Checks the dtypes of parameters, autocast, TF32 settings and GPU-Util. The finding is never "
         "certain, as the time spent in matrix products is an assumption.",
         to_do="Enable autocast, or allow TF32.",

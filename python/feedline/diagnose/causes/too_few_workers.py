@@ -61,7 +61,7 @@ def _wanted_cpus(summary: Summary) -> float | None:
     without them.
     """
     host, making = summary.host, summary.making
-    if host.wanted_cpus is None or host.others_cpus is None or host.others_cpus <= host.cpus / 2:
+    if host.wanted_cpus is None or not host.contended:
         return host.wanted_cpus
     batch = making.cpu_ms + making.pickle_ms + making.unpickle_ms + making.next_cpu_ms + summary.loop.step_cpu_ms
     alone = batch / max(prediction.cycle_ms(prediction.without_rungs(summary), summary.workers), 1e-9)

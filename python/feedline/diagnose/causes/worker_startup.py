@@ -22,7 +22,7 @@ def _evaluate(analysis: Analysis) -> Found | None:
     if share < NAMED:
         return None
     ready = summary.making.startup_ms
-    evidence = [f"{summary.loop.epochs} epochs started {summary.workers} workers each"]
+    evidence = [f"{summary.loop.epochs} epochs started {summary.counted(summary.workers)} each"]
     if ready is not None:
         evidence.append(f"a worker takes {ready:.0f} ms from its first line of code to its first task")
     once = summary.loop.epochs == 1 or bool(summary.loader.get("persistent_workers"))

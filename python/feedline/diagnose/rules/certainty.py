@@ -6,7 +6,6 @@ from __future__ import annotations
 from feedline.diagnose.rules.cause import Claim, Limit
 from feedline.diagnose.rules.shares import DOUBTFUL, LARGE, UNCERTAIN
 from feedline.findings import Threshold
-from feedline.profiler.summary.figures import Host
 
 FEWEST_STEPS = Threshold(20, "minimum number of steps for a conclusive result")
 SMALL = Threshold(
@@ -43,15 +42,10 @@ def _few_steps(claim: Claim) -> str | None:
     return f"only {steps} steps were observed" if steps < FEWEST_STEPS else None
 
 
-def busy(host: Host) -> bool:
-    """Whether other programs use more than half of the CPUs."""
-    return host.others_cpus is not None and host.others_cpus > host.cpus / 2
-
-
 def others_cpus(claim: Claim) -> str | None:
     """Describes the CPU use of other programs if it is high."""
     host = claim.summary.host
-    if not busy(host) or not claim.cause.minds_others:
+    if not host.contended or not claim.cause.minds_others:
         return None
     return f"other programs used {host.sharing * (host.others_cpus or 0.0):.1f} CPUs at the same time"
 

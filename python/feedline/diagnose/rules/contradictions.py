@@ -78,9 +78,9 @@ def other_programs(summary: Summary, _share: float) -> str | None:
     """
     host, own = summary.host, prediction.without_rungs(summary)
     own = replace(own, loop=replace(own.loop, epochs=1))  # the start of an epoch is another cause
-    if host.others_cpus is None or host.others_cpus <= host.cpus / 2 or summary.native or summary.workers == 0:
+    if not host.contended or summary.native or summary.workers == 0:
         return None
-    used = f"other programs used {host.sharing * host.others_cpus:.1f} CPUs; without them, the model predicts"
+    used = f"other programs used {host.sharing * (host.others_cpus or 0.0):.1f} CPUs; without them, the model predicts"
     cycle = prediction.cycle_ms(own, summary.workers)
     waiting = 1.0 - summary.loop.step_ms / max(cycle, 1e-9)
     if waiting < _HARDLY:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,12 +25,28 @@ _HINTS = {
     "xargs": "xargs splits a long list, and each tar cf replaces the tar of the previous part: use feedline pack",
     "iostat": "an NVMe disk that is 100 % busy is not at its limit; feedline top shows its rate and waiting times",
 }
+_ENDED_CHANNEL = (
+    "the conda channel pytorch ended with torch 2.5: install pytorch from conda-forge, or torch with pip (feedline env "
+    "create)"
+)
+_CONDA = ("conda", "mamba", "micromamba")
 
 
 def hint_for(words: Sequence[str]) -> str:
     """Returns the note about a command that guides recommend and that is not a training script, or ""."""
+    if len(words) > 2 and words[1] == "-c":  # bash -c "find . | xargs tar cf all.tar"
+        return hint_for(words[2].replace("|", " | ").split())
     programs = [word.rpartition("/")[2] for word in words]
+    if any(name in _CONDA for name in programs[:2]) and _names_ended_channel(words):
+        return _ENDED_CHANNEL
     return next((_HINTS[name] for name in ("xargs", *programs[:2]) if name in programs and name in _HINTS), "")
+
+
+def _names_ended_channel(words: Sequence[str]) -> bool:
+    """Whether conda's options include the channel "pytorch", or the packages one that only this channel has."""
+    options = itertools.pairwise(words)
+    named = any(option in ("-c", "--channel") and value == "pytorch" for option, value in options)
+    return named or any(word in ("-cpytorch", "--channel=pytorch") or word.startswith("pytorch-cuda") for word in words)
 
 
 def parsed(words: Sequence[str]) -> Command:

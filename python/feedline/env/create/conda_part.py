@@ -4,23 +4,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...errors import ConfigError, StorageError
 from ..optional_deps import optional_dependency
+from ..reading.place import platform_name
 from . import availability
 from .plan import Plan
 
 _DEFAULT = ("conda-forge",)
 
 
-def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progress: bool) -> None:
+def install_conda(
+    plan: Plan, prefix: Path, channels: Sequence[str], show_progress: bool, step: Callable[[str], None]
+) -> None:
     """Installs the conda part of `plan`.
 
     Args:
         channels: names, URLs, or folders as ``file:///...``; if empty, the plan's channels.
+        step: function that is called with a description before each step.
 
     Raises:
         ConfigError: no set of packages satisfies the plan, or an archive's hash differs from the lock.
@@ -29,7 +33,7 @@ def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progre
     rattler = optional_dependency("rattler")
     sources = [one for one in (channels or plan.listing.channels or _DEFAULT) if one not in ("nodefaults", "local")]
     try:
-        records = asyncio.run(_solve(rattler, sources, plan))
+        records = asyncio.run(_solve(rattler, sources, plan, step))
     except Exception as error:  # py-rattler's exceptions have no common base class
         words = availability.without_drawing(str(error))
         if type(error).__name__ in ("SolverError", "InvalidMatchSpecError", "InvalidMatchSpecException"):
@@ -47,9 +51,16 @@ def install_conda(plan: Plan, prefix: Path, channels: Sequence[str], show_progre
         ) from None
 
 
-async def _solve(rattler: Any, sources: list[str], plan: Plan) -> list[Any]:
+async def _solve(rattler: Any, sources: list[str], plan: Plan, step: Callable[[str], None]) -> list[Any]:
+    gateway = rattler.Gateway()  # caches the indexes, so that solving does not include reading them
+    step("channel indexes")
+    await gateway.query(sources, [platform_name(), "noarch"], plan.conda_specs)
+    step("conda packages")
     found: list[Any] = await rattler.solve(
-        sources=sources, specs=plan.conda_specs, virtual_packages=rattler.VirtualPackage.detect()
+        sources=sources,
+        specs=plan.conda_specs,
+        gateway=gateway,
+        virtual_packages=rattler.VirtualPackage.detect(),
     )
     return found
 

@@ -37,7 +37,7 @@ class Created:
         snapshot: the environment's snapshot, which is also stored as ``feedline-environment.json`` in the prefix.
         equal: whether the environment matches its source; for a snapshot, whether the fingerprints are equal.
         notes: hints for the user.
-        seconds: duration of each step. The step of conda packages includes reading the channels' indexes.
+        seconds: duration of each step. Reading the channels' indexes, which is slow the first time, is a separate step.
     """
 
     prefix: Path
@@ -80,8 +80,7 @@ def create(
     try:
         prefix.parent.mkdir(parents=True, exist_ok=True)
         if plan.conda:
-            now("conda packages")
-            install_conda(plan, prefix, channels, show_progress)
+            install_conda(plan, prefix, channels, show_progress, now)
         else:
             now("the interpreter")
             make_venv(plan.python, prefix)

@@ -134,6 +134,7 @@ class Host:
     """State of the machine during the loop."""
 
     cpus: float = 1.0  # CPUs that the run may use: affinity and quota; those of one rank, if ranks share them
+    machine_cpus: float | None = None  # the same without the quota
     used_cpus: float | None = None  # CPUs used by the run's processes, on average over its ranks on this machine
     wanted_cpus: float | None = None  # including the time in which they waited for one
     others_cpus: float | None = None  # used by other processes, for this rank's part of the machine
@@ -164,6 +165,23 @@ class Host:
     files_place: str | None = None  # their storage family: "nfs", "objects", as in `machine.mounts`
     cached_before: float | None = None  # share of them that was in the page cache without being read
     cold_share: float | None = None  # ratio of batches per second with uncached files to that with cached files
+
+    @property
+    def contended(self) -> bool:
+        """Whether other programs use more than half of the CPUs, and leave fewer of them than a quota allows."""
+        if self.others_cpus is None or self.others_cpus <= self.cpus / 2:
+            return False
+        return not self.quota_cpus or self.machine_cpus is None or self.machine_cpus - self.others_cpus < self.cpus
+
+    @property
+    def limited_by_others(self) -> bool:
+        """Whether other programs limit the run more than its quota does: without them, the run could use the rest of
+        its quota; without the quota, it could use the time in which the quota stopped it.
+        """
+        if not self.contended or not self.quota_cpus or not self.used_cpus:
+            return False
+        stopped = min(self.throttled or 0.0, 0.99)
+        return self.quota_cpus / (self.ranks * self.used_cpus) > 1 / (1 - stopped)
 
 
 @dataclass(frozen=True)

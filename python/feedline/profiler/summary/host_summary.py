@@ -108,7 +108,8 @@ def host_summary(recording: Recording, window: Window, facts: Mapping[str, Any],
         cpus = min(cpus, max(quota, 0.01))
     ranks, sharing = _ranks_of(recording), max(int(facts.get("sharing_ranks") or 1), 1)
     limits = replace(_of_memory(recording, _of_files_and_disk(recording)), quota_cpus=quota)
-    limits = replace(limits, cpus=cpus / sharing, ranks=ranks, sharing=sharing)
+    machine = float(facts.get("cpus") or 1) / sharing
+    limits = replace(limits, cpus=cpus / sharing, machine_cpus=machine, ranks=ranks, sharing=sharing)
     if window.seconds <= 0 or not window.tree:
         return limits
     ns = window.seconds * 1e9

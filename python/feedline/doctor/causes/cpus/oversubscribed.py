@@ -36,8 +36,8 @@ CAUSE = Cause(
         "oversubscribed",
         "there are more workers than usable CPUs",
         means="Each worker that decodes needs a CPU. Additional workers compete with each other and with the thread "
-        "that launches work on the GPU. Affinity, cpuset and quota determine the usable CPUs, which all ranks "
-        "on the machine share.",
+        "that launches work on the GPU; loading on 70 to 80 % of the cores, a common rule, can already slow this "
+        "thread. Affinity, cpuset and quota determine the usable CPUs, which all ranks on the machine share.",
         recognised="It is a warning if all ranks together have more workers than usable CPUs, or more than one and a "
         "half times as many workers as physical cores; it is critical if they have at least twice as many workers as "
         "usable CPUs. For object "
