@@ -348,8 +348,8 @@ Result<pipeline::Source> Dataset::packable() const {
                         "; call pack_sequences on the dataset without operations");
   if (impl_->map)
     return config_error(
-        "pack_sequences: the results of map and tokenize have unknown lengths; write the tokens in advance with "
-        "`feedline tokenize`");
+        "pack_sequences: the results of map have unknown lengths; write the tokens in advance with `feedline "
+        "tokenize`");
   if (impl_->cache) return config_error("pack_sequences: not supported after cache, which is for images");
   if (impl_->views) return config_error("pack_sequences: not supported after views, which are for images");
   return impl_->source;

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import os
+import pickle
+import signal
+import time
+import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -127,8 +133,8 @@ def drawn_case(rng: np.random.Generator, folder: Path) -> Case:
 
 
 def random_case(rng: np.random.Generator, folder: Path) -> None:
-    """A run that is interrupted and resumed on other numbers of ranks and rows has the packs of a single-rank run, and
-    these have every token once.
+    """A run that is interrupted or killed, and resumed on other numbers of ranks and rows, has the packs of a
+    single-rank run, and these have every token once.
     """
     case = drawn_case(rng, folder)
     common = {"shuffle": bool(rng.integers(2)), "seed": int(rng.integers(100)), "output": "numpy", "uneven": "exact"}
@@ -142,30 +148,78 @@ def random_case(rng: np.random.Generator, folder: Path) -> None:
     state, at = None, 0
     while at < len(stream):
         ranks, rows = int(rng.integers(1, 5)), int(rng.integers(1, 4))
-        batches = int(rng.integers(1, 6))  # until the next interruption
-        loaders = [
-            case.packed.loader(rows, rank=rank, world_size=ranks, num_workers=1, **common) for rank in range(ranks)
-        ]
-        iterators = []
-        for loader in loaders:
-            if state is None:
-                loader.set_epoch(epoch)
-            else:
-                loader.load_state_dict(state)
-            iterators.append(iter(loader))
-        for _ in range(batches):
+        run = Run(case, ranks, rows, common, epoch, state)
+        if rng.integers(10) == 0:
+            steps = killed_steps(run, folder / "steps", float(rng.exponential(0.01)))
+            steps = steps[: int(rng.integers(len(steps) + 1))]  # the last checkpoint may be older
+        else:
+            steps = list(itertools.islice(run.steps(), int(rng.integers(1, 6))))
+            assert steps
+        for found, saved in steps:
             expected = stream[at : at + ranks * rows]
-            parts = [next(iterator, None) for iterator in iterators]
-            found = [row for part in parts if part is not None for row in case.rows(part)]
             assert Counter(found) == Counter(expected)
-            if all(part is not None for part in parts):
-                assert len({len(part.input_ids) for part in parts if part is not None}) <= 2
-                states = [loader.state_dict() for loader in loaders]
-                assert all(other == states[0] for other in states)
             at += len(expected)
-            state = json.loads(json.dumps(loaders[0].state_dict()))  # rank 0 has the last rows
-            assert len(json.dumps(state)) < 1024
-            if at >= len(stream):
-                break
-        for loader in loaders:
-            loader.close()
+            state = json.loads(saved)
+            assert len(saved) < 1024
+
+
+@dataclass
+class Run:
+    """A run of all ranks of an epoch, from a state on."""
+
+    case: Case
+    ranks: int
+    rows: int
+    common: dict[str, Any]
+    epoch: int
+    state: Any  # None: the epoch's start
+
+    def steps(self) -> Iterator[tuple[list[Row], str]]:
+        """Yields the rows of each global batch, and the state after it."""
+        with contextlib.ExitStack() as held:
+            loaders = [held.enter_context(self._loader(rank)) for rank in range(self.ranks)]
+            iterators = [iter(loader) for loader in loaders]
+            while True:
+                parts = [next(iterator, None) for iterator in iterators]
+                if all(part is None for part in parts):
+                    return
+                if all(part is not None for part in parts):
+                    assert len({len(part.input_ids) for part in parts if part is not None}) <= 2
+                    states = [loader.state_dict() for loader in loaders]
+                    assert all(other == states[0] for other in states)
+                rows = [row for part in parts if part is not None for row in self.case.rows(part)]
+                yield rows, json.dumps(loaders[0].state_dict())  # rank 0 has the last rows
+
+    def _loader(self, rank: int) -> Any:
+        loader = self.case.packed.loader(self.rows, rank=rank, world_size=self.ranks, num_workers=1, **self.common)
+        if self.state is None:
+            loader.set_epoch(self.epoch)
+        else:
+            loader.load_state_dict(self.state)
+        return loader
+
+
+def killed_steps(run: Run, log: Path, seconds: float) -> list[tuple[list[Row], str]]:
+    """Runs in a forked process that is killed after this time, and returns the steps that it stored before."""
+    log.write_bytes(b"")
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            with log.open("ab", buffering=0) as file:
+                for step in run.steps():
+                    file.write(pickle.dumps(step))
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGKILL)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status) or os.waitstatus_to_exitcode(status) == 0
+    steps = []
+    with log.open("rb") as file, contextlib.suppress(EOFError, pickle.UnpicklingError):
+        while True:
+            steps.append(pickle.load(file))
+    return steps

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_tokenizers import BOS, END, Blocks, Bytes, Dies, Stops, Words, read_megatron, trained
+from made_tokenizers import BOS, CHATML, END, Blocks, Bytes, Dies, Stops, Words, read_megatron, text_of, trained
 
 import feedline
 from feedline.cli.root import run
@@ -72,14 +72,14 @@ def test_parts_of_any_size_have_every_line_once(tmp_path: Path, monkeypatch: pyt
         path.write_bytes(whole)
         for size in (1, 2, 13, 50, 64, 1000, len(whole), 10**6):
             monkeypatch.setattr(documents, "BYTES_PER_PART", size)
-            lines_of_file = documents.Lines("r", [str(path)], "text")
+            lines_of_file = documents.Lines("r", [str(path)], documents.Wanted("text"))
             parts = lines_of_file.parts()
             assert len(parts) == -(-len(whole) // size)
             read = [document for part in parts for document in lines_of_file.read(part)]
-            assert [document.text for document in read] == texts and not any(document.error for document in read)
+            assert [document.value for document in read] == texts and not any(document.error for document in read)
             for document in read:  # the key has the offset of the line
                 at = int(document.key.rpartition(":")[2])
-                assert json.loads(whole[at:].decode("utf-8-sig").splitlines()[0])["text"] == document.text
+                assert json.loads(whole[at:].decode("utf-8-sig").splitlines()[0])["text"] == document.value
 
 
 @pytest.mark.parametrize("end", ["jsonl.gz", "jsonl.bz2", "ndjson", "jsonl.zst"])
@@ -400,7 +400,7 @@ def test_a_full_disk_is_named(tmp_path: Path, corpus: Path, monkeypatch: pytest.
     ("options", "expected"),
     [
         ({"field": ""}, "field must be a field's name, not ''"),
-        ({"eod": "x"}, r"eod requires append_eod \(--append-eod\)"),
+        ({"eod": "x"}, r"eod requires append_eod=True \(--append-eod\)"),
         ({"on_error": "stop"}, "on_error must be"),
         ({"num_workers": 0}, "num_workers"),
         ({"jobs": 0}, "jobs"),
@@ -443,3 +443,91 @@ def test_the_command(tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture
     assert run([*given[:2], str(tmp_path / "bad"), *given[3:]] + ["--on-error", "skip", "--no-special-tokens"]) == 2
     assert run([*given[:2], str(tmp_path / "skip"), *given[3:], "--on-error", "skip"]) == 1
     assert "skipped tokenize: field 'text': the line is not valid JSON" in capsys.readouterr().out
+
+
+# ---- conversations ----
+
+CHATS: list[dict[str, Any]] = [
+    {"messages": [{"role": "user", "content": f"q{n}"}, {"role": "assistant", "content": "a" * (n % 4 + 1)}]}
+    for n in range(20)
+]
+CHATS[3]["tools"] = [{"name": "look_up"}]
+
+
+def masks_of(prefix: Path) -> list[list[bool]]:
+    stored = read_megatron(prefix)
+    masks = iter(prefix.with_name(prefix.name + ".loss_mask").read_bytes())
+    found = [[bool(next(masks)) for _ in sequence] for sequence in stored.sequences]
+    assert next(masks, None) is None
+    return found
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_chats_and_their_masks_are_those_of_loading(tmp_path: Path, small_parts: None, workers: int) -> None:
+    pytest.importorskip("jinja2")
+    path = lines(tmp_path / "chats.jsonl", CHATS)
+    options: dict[str, Any] = {"tokenizer": Bytes(), "messages": "messages", "chat_template": CHATML}
+    report = tokenize(path, tmp_path / "out", num_workers=workers, max_length=60, **options)
+    opened = feedline.open(path, fields=["messages", "tools"], missing="none")
+    loaded = opened.tokenize(Bytes(), messages="messages", chat_template=CHATML, max_length=60)
+    expected = [(sample.input_ids.tolist(), sample.loss_mask.tolist()) for sample in loaded]
+    assert list(zip(read_megatron(tmp_path / "out").sequences, masks_of(tmp_path / "out"), strict=True)) == expected
+    assert any("look_up" in text_of(ids) for ids, _ in expected)
+    sizes = [(tmp_path / f"out{end}").stat().st_size for end in (".bin", ".idx", ".loss_mask")]
+    assert report.parts > 1 and report.bytes == sum(sizes)
+    read = feedline.open(tmp_path / "out.idx")
+    assert [(sample.tokens.tolist(), sample.loss_mask.tolist()) for sample in read] == expected
+    with pytest.raises(feedline.ConfigError, match="chat_template was"):
+        tokenize(path, tmp_path / "out", num_workers=1, max_length=60, **options | {"chat_template": CHATML + " "})
+    os.truncate(tmp_path / "out.loss_mask", 3)
+    with pytest.raises(feedline.DataError, match=r"loss_mask|has 3 bytes, but the index describes"):
+        feedline.open(tmp_path / "out.idx")
+
+
+def test_chats_of_other_sources(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    pyarrow = pytest.importorskip("pyarrow")
+    columns = {name: [json.dumps(chat.get(name)) for chat in CHATS] for name in ("messages", "tools")}
+    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    options: dict[str, Any] = {"tokenizer": Bytes(), "messages": "messages", "chat_template": CHATML, "num_workers": 1}
+    tokenize(tmp_path / "t.parquet", tmp_path / "table", **options)
+    tokenize(lines(tmp_path / "chats.jsonl", CHATS), tmp_path / "lines", **options)
+    for end in (".bin", ".idx", ".loss_mask"):
+        assert (tmp_path / f"table{end}").read_bytes() == (tmp_path / f"lines{end}").read_bytes()
+    # a function of the dataset may convert other forms
+    sharegpt = lines(tmp_path / "s.jsonl", [{"talk": chat["messages"], "tools": chat.get("tools")} for chat in CHATS])
+    renamed = feedline.open(sharegpt, fields=["talk", "tools"], missing="none").map(_renamed)
+    tokenize(renamed, tmp_path / "renamed", **options)
+    assert (tmp_path / "renamed.bin").read_bytes() == (tmp_path / "lines.bin").read_bytes()
+
+
+def _renamed(sample: dict[str, Any]) -> dict[str, Any]:
+    return {"messages": sample["talk"], "tools": sample["tools"]}
+
+
+def test_bad_chats_are_named_or_skipped(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+    bad: list[dict[str, Any]] = [{"messages": [{"role": "user", "content": "x"}]}, {"other": 1}, {"messages": None}]
+    path = lines(tmp_path / "chats.jsonl", [CHATS[0], *bad, CHATS[1]])
+    options: dict[str, Any] = {"tokenizer": Bytes(), "messages": "messages", "chat_template": CHATML, "num_workers": 1}
+    with pytest.raises(feedline.DataError, match="field 'messages': no message has the role \"assistant\"") as raised:
+        tokenize(path, tmp_path / "out", **options)
+    assert raised.value.offset == len(json.dumps(CHATS[0])) + 1
+    report = tokenize(path, tmp_path / "skipped", on_error="skip", **options)
+    assert report.documents == 2 and len(masks_of(tmp_path / "skipped")) == 2
+    whys = [skipped.why for skipped in report.skipped]
+    assert "the line has no such field; it has other" in whys[1] and "not None" in whys[2]
+
+
+def test_the_command_writes_chats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jinja2")
+    trained(tmp_path / "model")
+    path = lines(tmp_path / "chats.jsonl", CHATS)
+    arguments = ["tokenize", str(path), str(tmp_path / "out"), "--tokenizer", str(tmp_path / "model")]
+    assert run([*arguments, "--messages", "messages", "--max-length", "64", "--jobs", "1"]) == 0
+    assert "20 documents" in capsys.readouterr().out
+    opened = feedline.open(path, fields=["messages", "tools"], missing="none")
+    loaded = opened.tokenize(tmp_path / "model", messages="messages", max_length=64)
+    assert masks_of(tmp_path / "out") == [sample.loss_mask.tolist() for sample in loaded]
+    assert run([*arguments[:2], str(tmp_path / "b"), *arguments[3:], "--messages", "m", "--append-eod"]) != 0
+    assert "append_eod is only for texts" in "".join(capsys.readouterr())

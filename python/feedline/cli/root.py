@@ -19,7 +19,7 @@ _SUBCOMMANDS = {
     "inspect": "Show the contents of a source, and the files that a reader would drop.",
     "bench": "Measure how fast a source loads, and where the time goes.",
     "pack": "Rewrite a dataset as shards.",
-    "tokenize": "Write texts as token files for Megatron.",
+    "tokenize": "Write texts or chats as token files for Megatron.",
     "merge-index": "Merge shard ranges packed by several workers.",
     "index": "Write a folder listing for HTTP, JPEG checkpoints, or another program's index.",
     "verify": "Check that a dataset is complete and undamaged.",

@@ -615,18 +615,28 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
                 field.
 
         Other sources than token files are read once, immediately, if the lengths of their lists are not stored, as in
-        Parquet and Arrow files; the lengths take 8 bytes of memory per document.
+        Parquet and Arrow files; the lengths take 8 bytes of memory per document. After :meth:`tokenize`, all samples
+        are tokenized once, into token files in the user's cache folder, which later calls and other processes open:
+        see docs/tokens.md.
 
         Raises:
-            ConfigError: an argument is wrong, the dataset has operations, or it has no field of integer lists, or
-                several.
-            DataError, StorageError: a document cannot be read to find its length, or its lists of tokens, labels and
-                loss mask differ in length.
+            ConfigError: an argument is wrong, the dataset has operations other than ``tokenize``, its tokenizer is
+                code whose changes would not be noticed, or it has no field of integer lists, or several.
+            DataError, StorageError: a document cannot be read to find its length, its lists of tokens, labels and
+                loss mask differ in length, or the cache folder cannot be written.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
         from . import packed_sequences  # most datasets do not need it
 
-        return packed_sequences.pack(self._engine, given)
+        options = packed_sequences.options_of(given)
+        engine = self._engine
+        if self._chain is not None:
+            from importlib import import_module
+
+            # a verb above this package, which is imported on its first use
+            engine = import_module("feedline.tokenize.cached").stored(self, field)._engine
+            options["field"] = ""  # the files have another name for it
+        return packed_sequences.pack(engine, options, given["labels"])
 
     # ---- the loader ----
 

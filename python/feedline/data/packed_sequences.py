@@ -22,15 +22,20 @@ _BIG = 2**63 - 1
 _DEFAULT_LABELS = "input_ids"
 
 
-def pack(engine: _engine.Dataset, given: dict[str, Any]) -> PackedSequences:
+def pack(engine: _engine.Dataset, options: dict[str, Any], labels: str | None) -> PackedSequences:
     """Implements :meth:`Dataset.pack_sequences`."""
+    return PackedSequences(_engine.pack_sequences(engine, options), options, labels)
+
+
+def options_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Checks the arguments of :meth:`Dataset.pack_sequences`, and returns the engine's options."""
     field = given["field"]
     if field is not None and (not isinstance(field, str) or not field):
         raise ConfigError(f"{_WHERE}: field must be the name of a field, not {field!r}")
     vocabulary, labels = given["vocabulary"], given["labels"]
     if labels is not None:
         arguments.choice(_WHERE, "labels", labels, ("input_ids", "next_token"))
-    options = {
+    return {
         "field": field or "",
         "length": arguments.integer(_WHERE, "length", given["length"], low=2, high=_BIG),
         "method": arguments.choice(_WHERE, "method", given["method"], ("best_fit", "concat")),
@@ -44,7 +49,6 @@ def pack(engine: _engine.Dataset, given: dict[str, Any]) -> PackedSequences:
         if vocabulary is None
         else arguments.integer(_WHERE, "vocabulary", vocabulary, low=1, high=_BIG),
     }
-    return PackedSequences(_engine.pack_sequences(engine, options), options, labels)
 
 
 class PackedSequences:

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the texts of a source as token files for Megatron."""
+"""Writes the texts or conversations of a source as token files for Megatron."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from ..data import arguments
 from ..data.dataset import Dataset
 from ..data.sources import open as open_source
-from ..data.text import model_files
+from ..data.text.token_functions import token_function
 from ..errors import ConfigError, Error, StorageError
 from ..machine import limits as host_limits
 from . import part_files, workers
-from .documents import Documents, Lines, Samples, lines_of
+from .documents import Documents, Lines, Part, Samples, Wanted, lines_of
 from .megatron_files import smallest_type
-from .part_files import Job, PartReport, Skipped
+from .part_files import Job, PartReport, Skipped, TokenFunction
 from .state import Output, expect_same
 
 _WHERE = "tokenize"
@@ -29,7 +29,7 @@ class Report(NamedTuple):
     documents: int
     tokens: int
     dtype: str
-    bytes: int  # of both files
+    bytes: int  # of all files
     empty: int  # documents without tokens, which are not in the output
     parts: int
     parts_found: int  # parts that an earlier call had finished
@@ -41,7 +41,12 @@ def tokenize(
     output: str | os.PathLike[str],
     *,
     tokenizer: Any,
-    field: str = "text",
+    field: str | None = None,
+    messages: str | None = None,
+    tools: str | None = "tools",
+    chat_template: str | os.PathLike[str] | None = None,
+    template_arguments: Mapping[str, Any] | None = None,
+    max_length: int | None = None,
     format: str | None = None,
     append_eod: bool = False,
     eod: str | int | None = None,
@@ -51,14 +56,17 @@ def tokenize(
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Writes texts as Megatron's token files: ``OUTPUT.bin`` and ``OUTPUT.idx``, index version 1.
+    """Writes texts or conversations as Megatron's token files: ``OUTPUT.bin`` and ``OUTPUT.idx``, index version 1.
 
     Each document is a sequence, in the source's order; documents without tokens are left out and counted. The dtype is
-    uint16 if all ids of the vocabulary fit, and int32 otherwise. The bytes depend only on the source, the tokenizer and
-    the arguments. After an interruption, even a power loss, another call with the same arguments resumes after the
-    parts that were finished, which are in the folder ``OUTPUT.tokenize.unfinished``; ``num_workers`` may differ. The
-    folder needs as much space as the output, and is removed when the output is complete. ``OUTPUT.tokenize.json``
-    describes the output.
+    uint16 if all ids of the vocabulary fit, and int32 otherwise. For conversations (``messages=``),
+    ``OUTPUT.loss_mask`` has a byte per token: 1 for the tokens of assistant messages, otherwise 0.
+    :func:`feedline.open` of ``OUTPUT.idx`` reads it as the field ``loss_mask``; Megatron does not read it.
+
+    The bytes depend only on the source, the tokenizer and the arguments. After an interruption, even a power loss,
+    another call with the same arguments resumes after the parts that were finished, which are in the folder
+    ``OUTPUT.tokenize.unfinished``; ``num_workers`` may differ. The folder needs as much space as the output, and is
+    removed when the output is complete. ``OUTPUT.tokenize.json`` describes the output.
 
     Args:
         source: JSONL files (``.jsonl``, ``.ndjson``, also with ``.gz``, ``.bz2`` or ``.zst``): a path, URL, pattern,
@@ -66,7 +74,10 @@ def tokenize(
             other source for :func:`feedline.open`, or an opened dataset, with its operations.
         output: path of the files without ``.bin`` and ``.idx``, in an existing local folder.
         tokenizer: as for :meth:`Dataset.tokenize`.
-        field: field, column, key or tar member with the text; ``"meta.text"`` is a key of an object in a line.
+        field: field, column, key or tar member with the text, by default ``"text"``; ``"meta.text"`` is a key of an
+            object in a line.
+        messages: the field with conversations, instead of texts. In sources other than JSONL, the field must be JSON.
+        tools, chat_template, template_arguments, max_length: as for :meth:`Dataset.tokenize`.
         format: as in :func:`feedline.open`, for a source that is not JSONL.
         append_eod, eod, add_special_tokens: as for :meth:`Dataset.tokenize`.
         on_error: handling of a document that cannot be read, has no text, or is refused by the tokenizer. ``"skip"``
@@ -90,28 +101,46 @@ def tokenize(
     count = host_limits.usable_cpus() if is_auto else arguments.worker_count(_WHERE, num_workers, low=1)
     if progress is not None and not callable(progress):
         raise ConfigError(f"{_WHERE}: progress must be a function of two numbers, not {progress!r:.200}")
-    if not isinstance(field, str) or not field:
-        raise ConfigError(f"{_WHERE}: field must be a field's name, not {field!r}")
-    wants_end = arguments.flag(_WHERE, "append_eod", append_eod)
-    if eod is not None and not wants_end:
-        raise ConfigError(f"{_WHERE}: eod requires append_eod (--append-eod)")
-    special = arguments.flag(_WHERE, "add_special_tokens", add_special_tokens)
     files = Output(arguments.output_path(_WHERE, "output", output))
-    model = model_files.load(_WHERE, tokenizer, special)
-    end_id = model_files.end_id(_WHERE, model, eod) if wants_end else None
-    dtype = smallest_type(model.tokenizer.size)
+    function = token_function(
+        _WHERE,
+        tokenizer,
+        field,
+        messages=messages,
+        tools=tools,
+        chat_template=chat_template,
+        template_arguments=template_arguments,
+        max_length=max_length,
+        append_eod=append_eod,
+        eod=eod,
+        add_special_tokens=add_special_tokens,
+    )
+    documents = _documents(source, format, Wanted(function.field, function.has_masks, function.tools))
+    described = {"source": documents.shown, **function.identity(), "on_error": on_error}
+    return write(documents, function, function.tokenizer.size, files, described, skips, count, progress)
+
+
+def write(
+    documents: Documents,
+    function: TokenFunction,
+    vocabulary: int | None,
+    files: Output,
+    arguments: Mapping[str, Any],
+    skips: bool,
+    num_workers: int,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Writes the tokens of documents, or returns the report of an earlier call with the same arguments.
+
+    Args:
+        vocabulary: one more than the largest token id, if it is known.
+        arguments: JSON values that determine the output, except for the documents.
+        skips: whether bad documents are left out.
+    """
+    dtype = smallest_type(vocabulary)
     if dtype is None:
-        raise ConfigError(f"{_WHERE}: {model.shown} has {model.tokenizer.size:,} ids, more than int32 holds")
-    documents = _documents(source, format, field)
-    wanted = {
-        "source": documents.shown,
-        "source_fingerprint": documents.fingerprint,
-        "field": field,
-        "tokenizer_sha256": model.tokenizer.digest(),
-        "add_special_tokens": special,
-        "end_id": end_id,
-        "on_error": on_error,
-    }
+        raise ConfigError(f"{_WHERE}: the tokenizer has {vocabulary:,} ids, more than int32 holds")
+    wanted = {**arguments, "source_fingerprint": documents.fingerprint}
     done = files.description()
     parts = documents.parts()
     if done is not None:
@@ -124,11 +153,11 @@ def tokenize(
         files.begin(wanted)
         found = {part.number: one for part in parts if (one := part_files.finished(files.folder, part.number))}
         missing = [part for part in parts if part.number not in found]
-        job = Job(documents, field, model.tokenizer, dtype, end_id, skips, str(files.folder))
+        job = Job(documents, function, dtype, skips, str(files.folder))
         try:
-            reports = _all_made(job, missing, dict(found), count, len(parts), progress)
+            reports = _all_made(job, missing, dict(found), num_workers, len(parts), progress)
             if not any(report.tokens for report in reports):
-                raise part_files.no_tokens(documents.shown, field)
+                raise part_files.no_tokens(documents.shown, function.field)
             files.publish(wanted, reports, dtype)
         except Error:
             raise
@@ -145,7 +174,7 @@ def tokenize(
         documents=sum(report.documents for report in reports),
         tokens=sum(report.tokens for report in reports),
         dtype=dtype.name,
-        bytes=sum(path.stat().st_size for path in (files.bin, files.idx)),
+        bytes=sum(files.sizes().values()),
         empty=sum(report.empty for report in reports),
         parts=len(parts),
         parts_found=len(found),
@@ -155,7 +184,7 @@ def tokenize(
 
 def _all_made(
     job: Job,
-    missing: Sequence[Any],
+    missing: Sequence[Part],
     reports: dict[int, PartReport],
     count: int,
     total: int,
@@ -170,14 +199,22 @@ def _all_made(
     return [reports[number] for number in sorted(reports)]
 
 
-def _documents(source: Any, format: str | None, field: str) -> Documents:
+def _documents(source: Any, format: str | None, wanted: Wanted) -> Documents:
     if isinstance(source, Dataset):
-        return Samples(source, field)
+        return Samples(source, wanted)
     names = lines_of(source) if format is None else None
     if names is None:
-        return Samples(open_source(source, format=format, fields=(f"{field}:text",)), field)
+        return Samples(_opened(source, format, wanted), wanted)
     shown = os.fspath(source) if isinstance(source, str | os.PathLike) else "::".join(map(os.fspath, source))
     missing = next((name for name in names if "://" not in name and not os.path.exists(name)), None)
     if missing is not None:
         raise StorageError(f"{_WHERE}: no such file or folder: {missing}", shard=missing)
-    return Lines(shown, names, field)
+    return Lines(shown, names, wanted)
+
+
+def _opened(source: Any, format: str | None, wanted: Wanted) -> Dataset:
+    kind = "json" if wanted.is_chat else "text"
+    dataset = open_source(source, format=format, fields=(f"{wanted.field}:{kind}",))
+    if wanted.tools is None or wanted.tools not in (column.name for column in dataset.unopened):
+        return dataset
+    return open_source(source, format=format, fields=(f"{wanted.field}:json", f"{wanted.tools}:json"), missing="none")

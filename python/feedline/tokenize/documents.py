@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documents of a source in parts: samples of a dataset, or lines of JSONL files.
+"""The documents of a source in parts: samples of a dataset, or lines of JSONL files. A document is a text or a
+conversation.
 
 JSONL files are read line by line as ranges of bytes, without an index: a dataset of tables would hold all text in
 memory.
@@ -8,6 +9,7 @@ memory.
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import hashlib
 import io
@@ -23,6 +25,7 @@ from typing import Any, Protocol
 from .. import _engine
 from ..data.dataset import Dataset
 from ..data.sources import shown_source
+from ..data.text.tokenizing import Conversation, Tokens
 from ..errors import ConfigError, DataError, Error
 from ..machine.storage import local_path
 
@@ -45,11 +48,39 @@ class Part:
 
 @dataclass(frozen=True)
 class Document:
-    """The text of a document, or the error. ``key`` names the document in messages."""
+    """The value of a document, or the error. ``key`` names the document in messages."""
 
     key: str
-    text: str = ""
+    value: str | Conversation | Tokens = ""
     error: Error | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The field of a document's text, or of its messages and, if the document has this field, its tools."""
+
+    field: str
+    is_chat: bool = False
+    tools: str | None = None
+
+    def value(self, look_up: Callable[[str], Any]) -> str | Conversation:
+        """Returns the value of a document. Raises what `look_up` raises for the field, and ValueError if the value is
+        not a text.
+        """
+        value = look_up(self.field)
+        if self.is_chat:
+            tools = None
+            if self.tools is not None:
+                with contextlib.suppress(KeyError):
+                    tools = look_up(self.tools)
+            return Conversation(value, tools)
+        if not isinstance(value, str):
+            raise ValueError("the text is missing" if value is None else f"the value is not text but {_kind(value)}")
+        return value
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
 
 
 class Documents(Protocol):
@@ -67,20 +98,29 @@ class Documents(Protocol):
         """Returns an error of a document."""
 
 
+def part_size(samples: int) -> int:
+    """Returns the samples per part of a dataset."""
+    return max(FEWEST_PER_PART, -(-samples // _MOST_PARTS))
+
+
+def parts_of(samples: int, per_part: int) -> list[Part]:
+    """Divides the samples of a dataset."""
+    begins = range(0, samples, per_part)
+    return [Part(i, 0, begin, min(begin + per_part, samples)) for i, begin in enumerate(begins)]
+
+
 class Samples:
     """The samples of an opened dataset."""
 
-    def __init__(self, dataset: Dataset, field: str) -> None:
-        self._dataset, self._field = dataset, field
+    def __init__(self, dataset: Dataset, wanted: Wanted) -> None:
+        self._dataset, self._wanted = dataset, wanted
         self.shown = dataset.source
-        self._per_part = max(FEWEST_PER_PART, -(-len(dataset) // _MOST_PARTS))
-        described = (dataset.fingerprint, field, dataset.operations, self._per_part)
+        self._per_part = part_size(len(dataset))
+        described = (dataset.fingerprint, wanted.field, dataset.operations, self._per_part)
         self.fingerprint = hashlib.sha256(repr(described).encode()).hexdigest()
 
     def parts(self) -> list[Part]:
-        samples = len(self._dataset)
-        begins = range(0, samples, self._per_part)
-        return [Part(i, 0, begin, min(begin + self._per_part, samples)) for i, begin in enumerate(begins)]
+        return parts_of(len(self._dataset), self._per_part)
 
     def read(self, part: Part) -> Iterator[Document]:
         for index in range(part.begin, part.end):
@@ -92,16 +132,16 @@ class Samples:
             sample = dict(self._dataset._engine.sample(index, 0, 0))
         except DataError as error:
             return Document(key, error=error)
-        if self._field not in sample:
+        try:
+            return Document(key, self._wanted.value(sample.__getitem__))
+        except KeyError:
+            option = "messages (--messages)" if self._wanted.is_chat else "field (--field)"
             raise ConfigError(
-                f"tokenize: field '{self._field}' does not exist; the fields are {', '.join(sample)}; pass one as "
-                f"field (--field) [dataset {self.shown}]"
-            )
-        value = sample[self._field]
-        if not isinstance(value, str):
-            why = "the text is missing" if value is None else f"the value is not text but {type(value).__name__}"
-            return Document(key, error=self.error(key, self._field, why))
-        return Document(key, value)
+                f"tokenize: field '{self._wanted.field}' does not exist; the fields are {', '.join(sample)}; pass one "
+                f"as {option} [dataset {self.shown}]"
+            ) from None
+        except ValueError as error:
+            return Document(key, error=self.error(key, self._wanted.field, str(error)))
 
     def error(self, key: str, field: str, why: str) -> DataError:
         return DataError(
@@ -112,16 +152,16 @@ class Samples:
 class Lines:
     """The lines of JSONL files, local or remote, also compressed."""
 
-    def __init__(self, shown: str, names: Sequence[str], field: str) -> None:
-        self.shown, self._names, self._field = shown, list(names), field
+    def __init__(self, shown: str, names: Sequence[str], wanted: Wanted) -> None:
+        self.shown, self._names, self._wanted = shown, list(names), wanted
         self._source = _engine.StoredSource("::".join(self._names))
         objects = [self._source.object(os.fsencode(name)) for name in self._names]
         self._sizes = [stored.size for stored in objects]
-        described = (self._names, self._sizes, [stored.stamp for stored in objects], field, BYTES_PER_PART)
+        described = (self._names, self._sizes, [stored.stamp for stored in objects], wanted.field, BYTES_PER_PART)
         self.fingerprint = hashlib.sha256(repr(described).encode()).hexdigest()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Lines, (self.shown, self._names, self._field)
+        return Lines, (self.shown, self._names, self._wanted)
 
     def parts(self) -> list[Part]:
         parts: list[Part] = []
@@ -148,16 +188,15 @@ class Lines:
         try:
             record = json.loads(line.decode("utf-8-sig" if key.endswith(":0") else "utf-8"))
         except ValueError as error:  # also of the encoding
-            return Document(key, error=self.error(key, self._field, f"the line is not valid JSON: {error}"))
+            return Document(key, error=self.error(key, self._wanted.field, f"the line is not valid JSON: {error}"))
         try:
-            value = _looked_up(record, self._field)
+            return Document(key, self._wanted.value(lambda field: _looked_up(record, field)))
         except KeyError:
-            has = ", ".join(record) if isinstance(record, dict) else f"none: the line is a {type(record).__name__}"
-            return Document(key, error=self.error(key, self._field, f"the line has no such field; it has {has}"))
-        if not isinstance(value, str):
-            why = "the text is missing" if value is None else f"the value is not text but {type(value).__name__}"
-            return Document(key, error=self.error(key, self._field, why))
-        return Document(key, value)
+            has = ", ".join(record) if isinstance(record, dict) else f"none: the line is a {_kind(record)}"
+            why = f"the line has no such field; it has {has}"
+        except ValueError as error:
+            why = str(error)
+        return Document(key, error=self.error(key, self._wanted.field, why))
 
     def error(self, key: str, field: str, why: str) -> DataError:
         name, _, offset = key.rpartition(":")

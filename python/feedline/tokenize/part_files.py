@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A part of the output: the tokens and lengths of its documents, and a description, which marks it as finished."""
+"""A part of the output: tokens, lengths and masks of its documents, and a description, which marks it as finished."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..data.map.mapping import BadField
-from ..data.text.libraries import Tokenizer
-from ..data.text.tokenizing import checked, raised
-from ..errors import DataError
+from ..data.text.tokenizing import Tokens
+from ..errors import DataError, Error
 from ..pack.shard_file import AtomicFile, sha256_of, write_durably
 from .documents import Document, Documents, Part
 from .megatron_files import LONGEST, TokenType
@@ -42,7 +41,21 @@ class PartReport:
     empty: int  # documents without tokens, which have no sequence
     tokens_sha256: str
     lengths_sha256: str
-    skipped: list[Skipped]
+    skipped: list[Skipped] = field(default_factory=list)
+    masks_sha256: str | None = None  # None: no loss masks
+
+
+class TokenFunction(Protocol):
+    """Makes tokens of documents' values. Picklable, if several processes use it."""
+
+    @property
+    def field(self) -> str: ...  # for messages
+
+    @property
+    def has_masks(self) -> bool: ...
+
+    def many(self, values: Any, /) -> Sequence[Tokens | Exception | None]:
+        """Returns the tokens of each value, None if it has none, or why it is refused: BadField or another error."""
 
 
 @dataclass(frozen=True)
@@ -50,79 +63,73 @@ class Job:
     """All that a worker needs to make a part. Picklable."""
 
     documents: Documents
-    field: str
-    tokenizer: Tokenizer
+    function: TokenFunction
     dtype: TokenType
-    end_id: int | None
     skips: bool  # whether bad documents are left out instead of raised
     folder: str
 
     def make(self, part: Part) -> PartReport:
         """Writes the files of a part. Raises DataError for a bad document if it is not skipped."""
         folder = Path(self.folder)
-        tokens = _Raw(tokens_path(folder, part.number))
-        lengths = _Raw(lengths_path(folder, part.number))
+        paths = [tokens_path(folder, part.number), lengths_path(folder, part.number)]
+        paths += [masks_path(folder, part.number)] if self.function.has_masks else []
+        files: list[_Raw] = []
         documents = total = empty = 0
         skipped: list[Skipped] = []
         try:
-            for key, ids in self._tokens(part, skipped):
-                if ids is None:
+            for path in paths:
+                files.append(_Raw(path))
+            for key, made in self._tokens(part, skipped):
+                if made is None:
                     empty += 1
                     continue
-                if len(ids) > LONGEST:
-                    raise self.documents.error(key, self.field, f"{len(ids):,} tokens exceed the format's limit")
-                tokens.add(ids.astype(f"<{np.dtype(self.dtype.name).str[1:]}").tobytes())
-                lengths.add(np.int32(len(ids)).astype("<i4").tobytes())
-                documents, total = documents + 1, total + len(ids)
-            report = PartReport(part.number, documents, total, empty, tokens.commit(), lengths.commit(), skipped)
+                if len(made.ids) > LONGEST:
+                    raise self._error(key, f"{len(made.ids):,} tokens exceed the format's limit")
+                tokens, lengths, *masks = files
+                tokens.add(made.ids.astype(f"<{np.dtype(self.dtype.name).str[1:]}").tobytes())
+                lengths.add(np.int32(len(made.ids)).astype("<i4").tobytes())
+                for masks_file in masks:
+                    masks_file.add(made.mask.astype(np.uint8).tobytes())
+                documents, total = documents + 1, total + len(made.ids)
+            sums = [file.commit() for file in files]
         except BaseException:
-            tokens.discard()
-            lengths.discard()
+            for file in files:
+                file.discard()
             raise
+        masks_sum = sums[2] if self.function.has_masks else None
+        report = PartReport(part.number, documents, total, empty, sums[0], sums[1], skipped, masks_sum)
         write_durably(_report_path(folder, part.number), json.dumps(dataclasses.asdict(report)).encode())
         return report
 
-    def _tokens(self, part: Part, skipped: list[Skipped]) -> Iterator[tuple[str, Any]]:
-        """Yields (key, ids), or (key, None) for a document without tokens, of all documents that are not skipped."""
+    def _tokens(self, part: Part, skipped: list[Skipped]) -> Iterator[tuple[str, Tokens | None]]:
+        """Yields (key, tokens), or (key, None) for a document without tokens, of all documents that are not skipped."""
         for batch in _batches(self.documents.read(part)):
-            for document, ids in self._encoded(batch):
-                if isinstance(ids, Exception):
-                    if not self.skips:
-                        raise ids
-                    skipped.append(Skipped(document.key, str(ids)))
+            results = iter(self.function.many([document.value for document in batch if document.error is None]))
+            for document in batch:
+                made = document.error if document.error is not None else self._checked(document.key, next(results))
+                if not isinstance(made, Exception):
+                    yield document.key, made
+                elif self.skips:
+                    skipped.append(Skipped(document.key, str(made)))
                 else:
-                    yield document.key, ids
+                    raise made
 
-    def _encoded(self, batch: Sequence[Document]) -> Iterator[tuple[Document, Any]]:
-        texts = [document.text for document in batch if document.error is None]
-        try:
-            made: list[Any] = self.tokenizer.encode(texts) if texts else []
-        except Exception:
-            made = [self._alone(text) for text in texts]  # finds the text that it refuses
-        results = iter(made)
-        for document in batch:
-            yield document, document.error if document.error is not None else self._checked(document, next(results))
-
-    def _alone(self, text: str) -> Any:
-        try:
-            return self.tokenizer.encode([text])[0]
-        except Exception as error:
-            return error
-
-    def _checked(self, document: Document, made: Any) -> Any:
+    def _checked(self, key: str, made: Tokens | Exception | None) -> Tokens | Error | None:
+        if made is None or isinstance(made, Error):
+            return made
         if isinstance(made, Exception):
-            why = f"{self.tokenizer.library} raised {raised(made)}"
-            return self.documents.error(document.key, self.field, why)
-        if len(made) == 0:
-            return None
-        try:
-            ids = checked(self.tokenizer, self.field, made, self.end_id)
-        except BadField as error:
-            return self.documents.error(document.key, self.field, str(error))
-        if int(ids.max()) >= self.dtype.size:
-            why = f"the token id {int(ids.max())} does not fit into {self.dtype.name}"
-            return self.documents.error(document.key, self.field, why)
-        return ids
+            error = self._error(key, str(made), made.field if isinstance(made, BadField) else None)
+            error.__cause__ = made.__cause__
+            return error
+        highest = int(made.ids.max())
+        return (
+            made
+            if highest < self.dtype.size
+            else self._error(key, f"the token id {highest} does not fit into {self.dtype.name}")
+        )
+
+    def _error(self, key: str, why: str, field: str | None = None) -> DataError:
+        return self.documents.error(key, field or self.function.field, why)
 
 
 class _Raw(AtomicFile):
@@ -138,7 +145,7 @@ def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
     characters = 0
     for document in documents:
         batch.append(document)
-        characters += len(document.text)
+        characters += len(document.value) if isinstance(document.value, str) else 0
         if len(batch) == _MOST_TEXTS or characters >= _MOST_CHARACTERS:
             yield batch
             batch, characters = [], 0
@@ -154,6 +161,10 @@ def lengths_path(folder: Path, number: int) -> Path:
     return folder / f"{number:06d}.lengths"
 
 
+def masks_path(folder: Path, number: int) -> Path:
+    return folder / f"{number:06d}.masks"
+
+
 def _report_path(folder: Path, number: int) -> Path:
     return folder / f"{number:06d}.json"
 
@@ -167,6 +178,7 @@ def finished(folder: Path, number: int) -> PartReport | None:
         same = (
             sha256_of(tokens_path(folder, number)) == report.tokens_sha256
             and sha256_of(lengths_path(folder, number)) == report.lengths_sha256
+            and (report.masks_sha256 is None or sha256_of(masks_path(folder, number)) == report.masks_sha256)
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of an output: ``OUT.bin`` and ``OUT.idx``, their description ``OUT.tokenize.json``, and the folder
-``OUT.tokenize.unfinished`` with the finished parts of a call that did not end.
+"""The files of an output: ``OUT.bin`` and ``OUT.idx``, for conversations ``OUT.loss_mask`` (a byte per token, 0 if it
+is not trained), their description ``OUT.tokenize.json``, and the folder ``OUT.tokenize.unfinished`` with the finished
+parts of a call that did not end.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Output:
 
     def __init__(self, output: str) -> None:
         self.prefix = Path(output.removesuffix(".bin").removesuffix(".idx"))
-        self.bin, self.idx, self._description = (self._named(end) for end in (".bin", ".idx", ".tokenize.json"))
+        self.bin, self.idx, self.masks = (self._named(end) for end in (".bin", ".idx", ".loss_mask"))
+        self._description = self._named(".tokenize.json")
         self.folder = self._named(".tokenize.unfinished")
 
     def _named(self, end: str) -> Path:
@@ -43,7 +45,7 @@ class Output:
         try:
             content = json.loads(self._description.read_bytes())
         except FileNotFoundError:
-            other = next((path for path in (self.bin, self.idx) if path.exists()), None)
+            other = next((path for path in (self.bin, self.idx, self.masks) if path.exists()), None)
             if other is not None and not self.folder.exists():
                 raise ConfigError(
                     f"tokenize: {other} exists and was not written by tokenize; choose another name"
@@ -58,13 +60,18 @@ class Output:
         except ValueError as error:
             raise DataError(f"tokenize: {self._description} is damaged ({error}); remove it and {self.bin}") from None
         sizes = content.get("bytes")
-        if sizes != {path.suffix: path.stat().st_size if path.exists() else None for path in (self.bin, self.idx)}:
+        if not isinstance(sizes, dict) or sizes != self.sizes():
             raise DataError(
                 f"tokenize: {self.bin} or {self.idx} has changed since it was written; remove both and "
                 f"{self._description.name} to write them again"
             )
         found: dict[str, Any] = content
         return found
+
+    def sizes(self) -> dict[str, int]:
+        """Returns the bytes of the files that exist, by the end of their names."""
+        paths = (self.bin, self.idx, self.masks)
+        return {path.suffix: path.stat().st_size for path in paths if path.exists()}
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -95,15 +102,14 @@ class Output:
 
     def publish(self, arguments: dict[str, Any], parts: Sequence[PartReport], dtype: TokenType) -> None:
         """Writes the output from the parts. The index appears last, when everything that it refers to is stored."""
-        with durable_file(self.bin) as file:
-            for part in parts:
-                with open(part_files.tokens_path(self.folder, part.number), "rb") as tokens:
-                    shutil.copyfileobj(tokens, file, _COPY)
+        numbers = [part.number for part in parts]
+        _join(self.bin, [part_files.tokens_path(self.folder, number) for number in numbers])
+        if any(part.masks_sha256 is not None for part in parts):
+            _join(self.masks, [part_files.masks_path(self.folder, number) for number in numbers])
         with durable_file(self.idx) as file, contextlib.ExitStack() as held:
             paths = [part_files.lengths_path(self.folder, part.number) for part in parts]
             files = (held.enter_context(open(path, "rb")) for path in paths)
             write_index(file, dtype, files, sum(part.documents for part in parts))
-        sizes = {path.suffix: path.stat().st_size for path in (self.bin, self.idx)}
         description = {
             "version": VERSION,
             "arguments": arguments,
@@ -111,14 +117,26 @@ class Output:
             "documents": sum(part.documents for part in parts),
             "tokens": sum(part.tokens for part in parts),
             "empty": sum(part.empty for part in parts),
-            "bytes": sizes,
+            "bytes": self.sizes(),
             "skipped": [vars(one) for part in parts for one in part.skipped],
         }
         write_durably(self._description, (json.dumps(description, indent=1) + "\n").encode())
 
+    def remove(self) -> None:
+        """Removes the output, but not its parts."""
+        for path in (self._description, self.idx, self.bin, self.masks):
+            path.unlink(missing_ok=True)
+
     def clear(self) -> None:
         """Removes the parts of a published output."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _join(path: Path, parts: Sequence[Path]) -> None:
+    with durable_file(path) as file:
+        for part in parts:
+            with open(part, "rb") as content:
+                shutil.copyfileobj(content, file, _COPY)
 
 
 def expect_same(begun: dict[str, Any], now: dict[str, Any], what: str, otherwise: str) -> None:

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/tokens/datatrove_entry.h"
 
-#include <algorithm>
-#include <cerrno>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -16,12 +14,6 @@ namespace feedline::format {
 namespace {
 
 constexpr std::string_view kWhat = "token file of datatrove (.ds)";
-
-// Returns the name of a file next to NAME.ds; a URL may have a query after the name.
-std::string next_to(const std::string& path, std::string_view end) {
-  const std::size_t name_end = std::min(path.find('?'), path.size());
-  return path.substr(0, name_end) + std::string(end) + path.substr(name_end);
-}
 
 // Recognises files by name, without requests.
 Result<bool> is_datatrove(const std::string& source, const storage::Storage& storage) {
@@ -39,23 +31,12 @@ Result<DType> dtype_of(const std::string& path, std::uint64_t tokens, const stor
                                  path);
 }
 
-Result<std::optional<TokenFiles>> open_loss_mask(const std::string& path, std::uint64_t tokens,
-                                                 const OpenOptions& options) {
-  const auto stat = options.storage->stat(path);
-  if (!stat && stat.error().system_errno == ENOENT) return std::nullopt;
-  FEEDLINE_CHECK_OK(stat);
-  if (stat->bytes == tokens) return TokenFiles::open({{path}}, DType::kUint8, options.storage);
-  return DatatroveIndex::damaged("the file has " + std::to_string(stat->bytes) + " bytes, but the index describes " +
-                                     std::to_string(tokens) + " tokens; a loss mask has one byte per token",
-                                 path);
-}
-
 Result<IndexedTokens> open_part(const std::string& path, const OpenOptions& options) {
-  FEEDLINE_TRY(auto index, DatatroveIndex::open(next_to(path, ".index"), *options.storage));
+  FEEDLINE_TRY(auto index, DatatroveIndex::open(name_with_end(path, ".index"), *options.storage));
   const std::uint64_t tokens = index->tokens();
   FEEDLINE_TRY(const DType dtype, dtype_of(path, tokens, *options.storage));
   FEEDLINE_TRY(auto files, TokenFiles::open({{path}}, dtype, options.storage));
-  FEEDLINE_TRY(auto loss_mask, open_loss_mask(next_to(path, ".loss"), tokens, options));
+  FEEDLINE_TRY(auto loss_mask, open_loss_mask(name_with_end(path, ".loss"), tokens, options.storage));
   return IndexedTokens{std::move(index), std::move(files), std::move(loss_mask)};
 }
 
@@ -66,11 +47,9 @@ Result<std::shared_ptr<const Format>> open_files(const std::string& source, cons
   std::vector<IndexedTokens> parts;
   for (const std::string& path : paths) {
     FEEDLINE_TRY(auto part, open_part(path, options));
-    if (part.loss_mask.has_value() != (parts.empty() ? part : parts.front()).loss_mask.has_value())
-      return config_error("'" + (part.loss_mask ? paths.front() : path) + "' has no loss mask (.ds.loss), but '" +
-                          (part.loss_mask ? path : paths.front()) + "' has one: open them separately");
     parts.push_back(std::move(part));
   }
+  FEEDLINE_CHECK_OK(check_loss_masks(parts, paths, ".ds.loss"));
   return IndexedTokenFormat::make("datatrove", "documents", std::move(parts));
 }
 

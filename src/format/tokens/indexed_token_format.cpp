@@ -2,6 +2,7 @@
 #include "format/tokens/indexed_token_format.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "base/check.h"
@@ -175,6 +176,38 @@ Where IndexedTokenFormat::where(std::uint64_t index) const {
   where.key = unit_.substr(0, unit_.size() - 1) + " " + std::to_string(sample.number);
   where.record = index;
   return where;
+}
+
+std::string name_with_end(const std::string& path, std::string_view end) {
+  const std::size_t name_end = std::min(path.find('?'), path.size());
+  return path.substr(0, name_end) + std::string(end) + path.substr(name_end);
+}
+
+Result<std::optional<TokenFiles>> open_loss_mask(const std::string& path, std::uint64_t tokens,
+                                                 const std::shared_ptr<const storage::Storage>& storage) {
+  const auto stat = storage->stat(path);
+  if (!stat && stat.error().system_errno == ENOENT) return std::nullopt;
+  // S3 answers so for objects that do not exist, without the permission to list the bucket
+  if (!stat && stat.error().system_errno == EACCES && storage->is_remote()) return std::nullopt;
+  FEEDLINE_CHECK_OK(stat);
+  if (stat->bytes == tokens) return TokenFiles::open({{path}}, DType::kUint8, storage);
+  auto error = data_error("the file has " + std::to_string(stat->bytes) + " bytes, but the index describes " +
+                              std::to_string(tokens) + " tokens; a loss mask has one byte per token",
+                          "format");
+  error.error().where.shard = path;
+  return error;
+}
+
+Result<void> check_loss_masks(std::span<const IndexedTokens> parts, std::span<const std::string> paths,
+                              std::string_view end) {
+  FEEDLINE_CHECK(parts.size() == paths.size());
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const bool has_mask = parts[i].loss_mask.has_value();
+    if (has_mask == parts.front().loss_mask.has_value()) continue;
+    return config_error("'" + (has_mask ? paths.front() : paths[i]) + "' has no loss mask (" + std::string(end) +
+                        "), but '" + (has_mask ? paths[i] : paths.front()) + "' has one: open them separately");
+  }
+  return {};
 }
 
 Result<Inspection> inspect_indexed_tokens(std::string_view name, const Result<std::shared_ptr<const Format>>& opened) {

@@ -75,6 +75,18 @@ class IndexedTokenFormat final : public FilledFormat {
   std::uint64_t fingerprint_ = 0;
 };
 
+// Appends to the name of a file; a URL may have a query after the name.
+std::string name_with_end(const std::string& path, std::string_view end);
+
+// Opens a loss mask, a file with a byte per token; nullopt if the file does not exist. Fails with kData if it has
+// another number of bytes than `tokens`.
+Result<std::optional<TokenFiles>> open_loss_mask(const std::string& path, std::uint64_t tokens,
+                                                 const std::shared_ptr<const storage::Storage>& storage);
+
+// Fails with kConfig if some parts have a loss mask and others do not. `paths`: of the parts. `end`: of a mask's name.
+Result<void> check_loss_masks(std::span<const IndexedTokens> parts, std::span<const std::string> paths,
+                              std::string_view end);
+
 // Returns the inspection of files that were opened, or that were refused because of their contents.
 Result<Inspection> inspect_indexed_tokens(std::string_view name, const Result<std::shared_ptr<const Format>>& opened);
 

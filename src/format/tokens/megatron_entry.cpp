@@ -15,7 +15,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::string_view kWhat = "Megatron index (.idx)", kIndexEnd = ".idx";
+constexpr std::string_view kWhat = "Megatron index (.idx)", kIndexEnd = ".idx", kMaskEnd = ".loss_mask";
 
 class MegatronSequences final : public TokenIndex {
  public:
@@ -51,26 +51,28 @@ class MegatronDocuments final : public TokenIndex {
   MegatronIndex index_;
 };
 
-// Returns the .bin file of an index; a URL may have a query after the name.
-Result<std::string> data_of(const std::string& index) {
+// Returns the name of the files without .idx; a URL may have a query after the name.
+Result<std::string> prefix_of(const std::string& index) {
   const std::size_t name_end = std::min(index.find('?'), index.size());
   if (name_end < kIndexEnd.size() || index.compare(name_end - kIndexEnd.size(), kIndexEnd.size(), kIndexEnd) != 0)
     return config_error("the name of a Megatron index must end in .idx, so that its .bin file can be found: \"" +
                         index + "\"");
-  return index.substr(0, name_end - kIndexEnd.size()) + ".bin" + index.substr(name_end);
+  return index.substr(0, name_end - kIndexEnd.size()) + index.substr(name_end);
 }
 
 Result<IndexedTokens> open_part(const std::string& path, const OpenOptions& options) {
-  FEEDLINE_TRY(std::string data, data_of(path));
+  FEEDLINE_TRY(const std::string prefix, prefix_of(path));
   FEEDLINE_TRY(auto index, MegatronIndex::open(path, *options.storage));
   if (options.documents) FEEDLINE_CHECK_OK(index.check_documents_contiguous());
-  FEEDLINE_TRY(auto files, TokenFiles::open({{std::move(data)}}, index.dtype(), options.storage));
+  FEEDLINE_TRY(auto files, TokenFiles::open({{name_with_end(prefix, ".bin")}}, index.dtype(), options.storage));
   if (files.tokens() != index.tokens())
     return index.damaged("the index describes " + std::to_string(index.tokens()) + " tokens, but the .bin file has " +
                          std::to_string(files.tokens()));
+  FEEDLINE_TRY(auto mask, open_loss_mask(name_with_end(prefix, kMaskEnd), index.tokens(), options.storage));
   if (options.documents)
-    return IndexedTokens{std::make_shared<const MegatronDocuments>(std::move(index)), std::move(files)};
-  return IndexedTokens{std::make_shared<const MegatronSequences>(std::move(index)), std::move(files)};
+    return IndexedTokens{std::make_shared<const MegatronDocuments>(std::move(index)), std::move(files),
+                         std::move(mask)};
+  return IndexedTokens{std::make_shared<const MegatronSequences>(std::move(index)), std::move(files), std::move(mask)};
 }
 
 bool has_name_of_index(std::string_view path) { return path.substr(0, path.find('?')).ends_with(kIndexEnd); }
@@ -95,6 +97,7 @@ Result<std::shared_ptr<const Format>> open_files(const std::string& source, cons
     FEEDLINE_TRY(auto part, open_part(path, options));
     parts.push_back(std::move(part));
   }
+  FEEDLINE_CHECK_OK(check_loss_masks(parts, indexes, kMaskEnd));
   return IndexedTokenFormat::make("megatron", options.documents ? "documents" : "sequences", std::move(parts));
 }
 

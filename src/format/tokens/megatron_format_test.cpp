@@ -113,6 +113,35 @@ TEST_F(MegatronFormatTest, PadsRowsAndReturnsLengthsAndModes) {
   EXPECT_EQ(modes, (Tokens{-1, 7}));
 }
 
+TEST_F(MegatronFormatTest, ReadsALossMaskNextToTheIndex) {
+  const std::string path = write(Index({3, 1, 2}, {0, 2, 3}), 6);
+  folder_.write("a.loss_mask", std::string("\0\1\2\0\0\1", 6));
+  const auto mask = [](const Format& format, std::uint64_t sample) {
+    const auto& rows = dynamic_cast<const RowFormat&>(format);
+    EXPECT_EQ(rows.fields().at(2).name, "loss_mask");
+    std::vector<std::int64_t> row(rows.length(sample, 2));
+    EXPECT_TRUE(rows.read_integers(sample, 2, 0, row));
+    return row;
+  };
+  const auto sequences = open(path), documents = open(path, true);
+  ASSERT_TRUE(sequences && documents);
+  EXPECT_EQ(mask(**sequences, 0), (Tokens{0, 1, 1}));
+  EXPECT_EQ(mask(**sequences, 2), (Tokens{0, 1}));
+  EXPECT_EQ(mask(**documents, 0), (Tokens{0, 1, 1, 0}));
+
+  write(Index({2}, {0, 1}), 2, "b");
+  const auto mixed = open(path + "::" + folder_.path() + "/b.idx");
+  ASSERT_FALSE(mixed);
+  EXPECT_NE(mixed.error().what.find("b.idx' has no loss mask (.loss_mask), but '"), std::string::npos)
+      << mixed.error().what;
+
+  folder_.write("a.loss_mask", "12345");
+  const auto shorter = open(path);
+  ASSERT_FALSE(shorter);
+  EXPECT_NE(shorter.error().what.find("has 5 bytes, but the index describes 6 tokens"), std::string::npos);
+  EXPECT_EQ(shorter.error().where.shard, folder_.path() + "/a.loss_mask");
+}
+
 TEST_F(MegatronFormatTest, ReadsEveryIntegerDtype) {
   const auto check = [&]<typename T>(std::uint8_t code, T) {
     Index index({2, 1}, {0, 2}, sizeof(T));

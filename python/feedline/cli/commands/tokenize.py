@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``feedline tokenize``: writes texts as token files for Megatron."""
+"""``feedline tokenize``: writes texts or conversations as token files for Megatron."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 20
 
 
-@click.command(short_help="Write texts as token files for Megatron.")
+@click.command(short_help="Write texts or chats as token files for Megatron.")
 @click.argument("source")
 @click.argument("output", type=parameters.OUTPUT_PATH)
 @click.option(
@@ -26,7 +26,12 @@ _MOST_ROWS = 20
     metavar="FILE",
     help="A tokenizer.json, a sentencepiece model, or a model's folder.",
 )
-@click.option("--field", default="text", metavar="NAME", help="Field, column or tar member with the text.")
+@click.option("--field", metavar="NAME", show_default="text", help="Field, column or tar member with the text.")
+@click.option(
+    "--messages", metavar="NAME", help="Field with conversations, instead of texts; also writes OUTPUT.loss_mask."
+)
+@click.option("--chat-template", metavar="FILE", help="With --messages: instead of the template of the model's folder.")
+@click.option("--max-length", metavar="N", type=click.IntRange(min=1), help="Cut off later tokens of each document.")
 @parameters.source_format(*parameters.PACKED_FORMATS)
 @click.option("--append-eod", is_flag=True, help="Append the end-of-document token to each document.")
 @click.option(
@@ -45,7 +50,10 @@ def tokenize(
     source: str,
     output: str,
     tokenizer: str,
-    field: str,
+    field: str | None,
+    messages: str | None,
+    chat_template: str | None,
+    max_length: int | None,
     format_: str | None,
     append_eod: bool,
     eod: str | None,
@@ -54,7 +62,7 @@ def tokenize(
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
-    """Write the texts of SOURCE as tokens to OUTPUT.bin and OUTPUT.idx, in Megatron's format.
+    """Write the texts or conversations of SOURCE as tokens to OUTPUT.bin and OUTPUT.idx, in Megatron's format.
 
     SOURCE is JSONL files, which may be compressed ("corpus/*.jsonl.gz"), or any source of `feedline inspect` with a
     text field: Parquet or Arrow files, tars (--field txt). Each document is a sequence; documents without tokens
@@ -69,6 +77,9 @@ def tokenize(
             output,
             tokenizer=tokenizer,
             field=field,
+            messages=messages,
+            chat_template=chat_template,
+            max_length=max_length,
             format=format_,
             append_eod=append_eod,
             eod=eod,

@@ -55,6 +55,10 @@ class ChatTemplate:
             at = "" if line is None else f" in line {line}"
             raise ConfigError(f"{self._where}: the chat template has an error{at}: {error}") from None
 
+    def identity(self) -> dict[str, Any]:
+        """Returns what determines the rendered text."""
+        return {"source": self._source, "variables": self._variables}
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_compiled"}
 

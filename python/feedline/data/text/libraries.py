@@ -29,6 +29,7 @@ class Tokenizer(Protocol):
     """A tokenizer. Any thread may call it."""
 
     library: str  # for messages
+    digest_is_exact: bool  # False if `digest` does not depend on all that determines the ids, such as code
     size: int | None  # one more than the largest token id, if the library reports it
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
@@ -104,6 +105,7 @@ class _HuggingFace:
         self._vocabulary: dict[str, int] = vocabulary
         self.size: int | None = max(vocabulary.values(), default=-1) + 1  # ids may have gaps
         self._fast = _has(own, "encode_batch_fast")  # the same ids, without offsets
+        self.digest_is_exact = _has(own, "to_str")
 
     def encode(self, texts: Sequence[str]) -> list[Any]:
         return self._encoded(texts, self._special)
@@ -134,6 +136,7 @@ class _Tiktoken:
     """A ``tiktoken.Encoding``, which is immutable and releases the GIL."""
 
     library = "tiktoken"
+    digest_is_exact = True
 
     def __init__(self, given: Any) -> None:
         self._copies = Copies(_Shared(given))
@@ -177,6 +180,7 @@ class _SentencePiece:
     """
 
     library = "sentencepiece"
+    digest_is_exact = True
 
     def __init__(self, given: Any) -> None:
         self._copies = Copies(_Shared(given))
@@ -206,13 +210,15 @@ class _SentencePiece:
 
     def digest(self) -> str:
         with self._copies.one() as own:
-            return _sha256(own.tokenizer.serialized_model_proto())
+            adds = [name for name in ("_add_bos", "_add_eos") if getattr(own.tokenizer, name, False)]
+            return _sha256(own.tokenizer.serialized_model_proto() + "".join(adds).encode())
 
 
 class _SlowTransformers:
     """A transformers tokenizer that is written in Python, which holds the GIL."""
 
     library = "transformers"
+    digest_is_exact = False
 
     def __init__(self, given: Any, add_special_tokens: bool) -> None:
         self._copies = Copies(copy.deepcopy(given))
@@ -246,6 +252,8 @@ class _SlowTransformers:
 
 class _Plain:
     """Any other object with ``encode(text)``, which returns token ids."""
+
+    digest_is_exact = False
 
     def __init__(self, given: Any) -> None:
         self._copies = Copies(copy.deepcopy(given))

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of :meth:`Dataset.tokenize`, which run in a loader's threads like those of ``map``."""
+"""The functions of :meth:`Dataset.tokenize`: for samples, in a loader's threads like those of ``map``, and for lists of
+texts or conversations, which are written to files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,29 +18,95 @@ from .libraries import Tokenizer
 IDS, MASK = "input_ids", "loss_mask"
 
 
+class Conversation(NamedTuple):
+    """The values of a chat's fields. ``tools`` is None if there are none."""
+
+    messages: Any
+    tools: Any
+
+
+class Tokens(NamedTuple):
+    """Token ids, int64 of shape (tokens,), and for a conversation the loss mask, bool of the same shape."""
+
+    ids: Any
+    mask: Any = None
+
+
 class TextTokens:
     """Replaces a text field with ``input_ids``."""
 
     describes_itself: ClassVar[bool] = True
+    has_masks: ClassVar[bool] = False
+    tools: ClassVar[None] = None
 
-    def __init__(self, tokenizer: Tokenizer, field: str, call: str, end_id: int | None, max_length: int | None) -> None:
-        self._tokenizer, self._field = tokenizer, field
-        self._end_id, self._max_length = end_id, max_length
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        field: str,
+        call: str,
+        end_id: int | None,
+        max_length: int | None,
+        special: bool = True,
+    ) -> None:
+        self.tokenizer, self.field = tokenizer, field
+        self._end_id, self._max_length, self._special = end_id, max_length, special
         self.call, self.runs = call, f"tokens by {tokenizer.library}"
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
-        field = self._field
+        field = self.field
         text = _value(sample, field, (IDS,))
         if not isinstance(text, str):
             raise BadField(field, _not_text(text))
-        ids = encoded(self._tokenizer, field, [text], self._end_id)[0]
-        return _replaced(sample, {field: {IDS: ids[: self._max_length]}})
+        (made,) = self.many([text])
+        if made is None:
+            raise BadField(field, "the text has no tokens; leave out empty texts with filter() or on_error")
+        if isinstance(made, BadField):
+            raise made
+        return _replaced(sample, {field: {IDS: made.ids}})
+
+    def identity(self) -> dict[str, Any]:
+        """Returns JSON values that determine the tokens of a text."""
+        return {
+            "field": self.field,
+            "tokenizer_sha256": self.tokenizer.digest(),
+            "add_special_tokens": self._special,
+            "end_id": self._end_id,
+            **_if_given("max_length", self._max_length),
+        }
+
+    def many(self, texts: Sequence[str]) -> list[Tokens | BadField | None]:
+        """Returns the tokens of each text, None for a text without tokens, or why it is refused."""
+        try:
+            made: list[Any] = self.tokenizer.encode(texts) if texts else []
+        except UnusableFunction:
+            raise
+        except Exception as error:
+            # finds the texts that are refused
+            made = [error] if len(texts) == 1 else [self._alone(text) for text in texts]
+        return [self._made(ids) for ids in made]
+
+    def _alone(self, text: str) -> Any:
+        try:
+            return self.tokenizer.encode([text])[0]
+        except Exception as error:
+            return error
+
+    def _made(self, ids: Any) -> Tokens | BadField | None:
+        if isinstance(ids, Exception):
+            return _caused(BadField(self.field, f"{self.tokenizer.library} raised {raised(ids)}"), ids)
+        if len(ids) == 0:
+            return None
+        try:
+            return Tokens(checked(self.tokenizer, self.field, ids, self._end_id)[: self._max_length])
+        except BadField as error:
+            return error
 
 
 class ChatTokens:
     """Replaces a field of messages with ``input_ids`` and ``loss_mask``."""
 
     describes_itself: ClassVar[bool] = True
+    has_masks: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -49,51 +117,63 @@ class ChatTokens:
         call: str,
         max_length: int | None,
     ) -> None:
-        self._tokenizer, self._template, self._with_tools = tokenizer, template, with_tools
-        self._field, self._tools = fields
+        self.tokenizer = tokenizer
+        self._template, self._with_tools = template, with_tools
+        self.field, self.tools = fields
         self._max_length = max_length
         self.call, self.runs = call, f"tokens by {tokenizer.library}, chat template by Jinja2"
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
-        field = self._field
-        value = _value(sample, field, (IDS, MASK))
-        tools_field = self._tools if self._tools in sample else None
-        at = field
+        messages = _value(sample, self.field, (IDS, MASK))
+        tools = self.tools if self.tools in sample else None
+        ids, mask = self._tokens(Conversation(messages, None if tools is None else sample[tools]))
+        made: dict[str, dict[str, Any]] = {self.field: {IDS: ids, MASK: mask}}
+        return _replaced(sample, made | ({tools: {}} if tools else {}))
+
+    def identity(self) -> dict[str, Any]:
+        """Returns JSON values that determine the tokens and the mask of a conversation."""
+        return {
+            "messages": self.field,
+            "tools": self.tools,
+            "tokenizer_sha256": self.tokenizer.digest(),
+            "chat_template": self._template.identity(),
+            "chat_template_with_tools": self._with_tools.identity(),
+            "max_length": self._max_length,
+        }
+
+    def many(self, conversations: Sequence[Conversation]) -> list[Tokens | BadField | None]:
+        """Returns the tokens of each conversation, or why it is refused."""
+        return [self._alone(one) for one in conversations]
+
+    def _alone(self, conversation: Conversation) -> Tokens | BadField:
         try:
-            messages = messages_of(value)
-            at = tools_field or field
-            tools = None if tools_field is None else tools_of(sample[tools_field])
+            return self._tokens(conversation)
+        except BadField as error:
+            return error
+
+    def _tokens(self, conversation: Conversation) -> Tokens:
+        at = field = self.field
+        try:
+            messages = messages_of(conversation.messages)
+            at = self.tools or field
+            tools = None if conversation.tools is None else tools_of(conversation.tools)
             at = field
             template = self._template if tools is None else self._with_tools
-            turns = assistant_turns(self._tokenizer, template, messages, tools)
+            turns = assistant_turns(self.tokenizer, template, messages, tools)
         except Unsuitable as error:
             raise BadField(at, str(error)) from None
         except UnusableFunction:
             raise
         except Exception as error:  # the template's, and those of values that it does not expect
             raise BadField(at, f"the chat template raised {raised(error)}") from error
-        ids, mask = checked(self._tokenizer, field, turns.ids)[: self._max_length], turns.mask[: self._max_length]
+        ids, mask = checked(self.tokenizer, field, turns.ids)[: self._max_length], turns.mask[: self._max_length]
         if not mask.any():
             raise BadField(
                 field,
                 f"the first {self._max_length:,} of {len(turns.ids):,} tokens contain no assistant tokens, so the loss "
                 "mask is empty; increase max_length, or leave out the sample with on_error",
             )
-        made: dict[str, dict[str, Any]] = {field: {IDS: ids, MASK: mask}}
-        return _replaced(sample, made | ({tools_field: {}} if tools_field else {}))
-
-
-def encoded(tokenizer: Tokenizer, field: str, texts: Sequence[str], end_id: int | None) -> list[Any]:
-    """Returns the ids of each text as int64 arrays. Raises BadField for a text that the tokenizer refuses, that has no
-    tokens, or whose ids are invalid.
-    """
-    try:
-        made = tokenizer.encode(texts)
-    except UnusableFunction:
-        raise
-    except Exception as error:
-        raise BadField(field, f"{tokenizer.library} raised {raised(error)}") from error
-    return [checked(tokenizer, field, ids, end_id) for ids in made]
+        return Tokens(ids, mask)
 
 
 def checked(tokenizer: Tokenizer, field: str, ids: Any, end_id: int | None = None) -> Any:
@@ -117,6 +197,15 @@ def checked(tokenizer: Tokenizer, field: str, ids: Any, end_id: int | None = Non
 def raised(error: Exception) -> str:
     """Returns the type and the text of another library's error, without a full stop."""
     return f"{type(error).__name__}: {error}".rstrip(".")
+
+
+def _caused(error: BadField, cause: Exception) -> BadField:
+    error.__cause__ = cause
+    return error
+
+
+def _if_given(name: str, value: Any) -> dict[str, Any]:
+    return {} if value is None else {name: value}
 
 
 def _value(sample: Mapping[str, Any], field: str, made: tuple[str, ...]) -> Any:

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tokens of a dataset in the user's cache folder: written once by one process, then read by all.
+
+:meth:`Dataset.pack_sequences` needs the lengths of all documents, which are unknown until they are tokenized.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import _engine
+from ..data.dataset import Dataset
+from ..data.sources import open as open_source
+from ..data.text.tokenizing import IDS, MASK, ChatTokens, TextTokens, Tokens
+from ..errors import ConfigError, DataError, StorageError
+from ..machine import limits as host_limits
+from .command import write
+from .documents import Document, Part, part_size, parts_of
+from .progress_line import ProgressLine
+from .state import Output
+
+_WHERE = "pack_sequences"
+_VERSION = 1  # of the tokens: another number ignores existing entries
+_POLL_S = 0.1
+_IN_MEMORY = ("arrays", "rows", "table")  # their fingerprints depend on all values
+_AT_ONCE = 256  # samples
+_ADVICE = ", or leave out the sample with on_error"
+
+
+def stored(dataset: Dataset, field: str | None = None) -> Dataset:
+    """Returns the token files of a dataset whose only function is that of :meth:`Dataset.tokenize`.
+
+    Raises:
+        ConfigError: the tokens cannot be cached, because changes of a function or of the samples would not be noticed.
+        DataError: a sample is refused.
+        StorageError: the cache folder cannot be written.
+    """
+    function = _function_of(dataset)
+    if field not in (None, IDS):
+        raise ConfigError(f"{_WHERE}: tokenize() makes the field {IDS!r}; omit field={field!r}")
+    documents = _Tokenized(dataset, function)
+    arguments = {"version": _VERSION, **function.identity()}
+    key = {**arguments, "source_fingerprint": documents.fingerprint}
+    try:
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{_WHERE}: the variables of the chat template are not JSON ({error}), so the tokens cannot be cached; "
+            f"{_write_first(dataset, function)}"
+        ) from None
+    entry = _cache_folder(dataset, function) / digest[:32]
+    files = Output(str(entry / "train"))
+    if not _is_complete(files):
+        with _storage_errors(dataset, function, files):
+            entry.mkdir(parents=True, exist_ok=True)
+            with _only_writer(entry / "lock", dataset.source):
+                if not _is_complete(files):
+                    try:
+                        _fill(files, documents, function, arguments)
+                    except DataError as error:
+                        raise _with_advice(error, dataset, function) from error.__cause__
+    return open_source(str(files.idx))
+
+
+def _fill(files: Output, documents: _Tokenized, function: Any, arguments: dict[str, Any]) -> None:
+    files.remove()  # damaged ones
+    with ProgressLine(f"tokenizing {documents.shown}", "samples", documents.samples) as line:
+        documents.read_samples = line.add
+        size = function.tokenizer.size
+        report = write(documents, _AsRead(function), size, files, arguments, skips=False, num_workers=1)
+        line.end(f"{report.tokens:,} tokens, stored in {files.prefix.parent} for later runs")
+
+
+def _is_complete(files: Output) -> bool:
+    try:
+        return files.description() is not None
+    except (DataError, ConfigError):  # files have been damaged or removed
+        return False
+
+
+def _function_of(dataset: Dataset) -> TextTokens | ChatTokens:
+    """Returns the function of `tokenize`, if the tokens depend only on the samples and this function."""
+    steps = dataset._chain.steps if dataset._chain is not None else ()
+    functions = [step.function for step in steps]
+    found = next((one for one in functions if isinstance(one, TextTokens | ChatTokens)), None)
+    if found is None:
+        raise ConfigError(
+            f"{_WHERE}: the results of map have unknown lengths; write the tokens in advance: call "
+            "tokenize(), or feedline.tokenizing.tokenize(), or store the lists as a table"
+        )
+    advice = _write_first(dataset, found)
+    if len(functions) > 1:
+        other = next(str(step) for step in steps if step.function is not found)
+        raise ConfigError(
+            f"{_WHERE}: changes of the code of {other} would not be noticed, so the tokens cannot be cached; {advice}"
+        )
+    if not found.tokenizer.digest_is_exact:
+        raise ConfigError(
+            f"{_WHERE}: changes of the tokenizer {found.tokenizer.library}, which is Python code, would not be "
+            f"noticed, so its tokens cannot be cached; {advice}"
+        )
+    if dataset.format == "mix":
+        raise ConfigError(
+            f"{_WHERE}: the weights of a mixture of texts would be lost; write the tokens of each dataset with "
+            "`feedline tokenize`, and mix the token files"
+        )
+    return found
+
+
+def _write_first(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
+    """Returns advice to write the tokens to a place that the user chooses."""
+    fields = f"messages={function.field!r}" if function.has_masks else f"field={function.field!r}"
+    return (
+        f"write them with feedline.tokenizing.tokenize(dataset, OUT, tokenizer=..., {fields}), where dataset is the "
+        "one before tokenize(), and pack feedline.open(OUT + '.idx')"
+    )
+
+
+# ---- the place ----
+
+
+def _cache_folder(dataset: Dataset, function: TextTokens | ChatTokens) -> Path:
+    """Returns the folder of all entries, below the folder that the engine uses for indexes."""
+    given, home = os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", "")
+    if given.startswith("/"):
+        return Path(given) / "feedline" / "tokens"
+    if home:
+        return Path(home) / ".cache" / "feedline" / "tokens"
+    raise StorageError(
+        f"{_WHERE}: there is no cache folder for the tokens: neither XDG_CACHE_HOME nor HOME is set; "
+        f"{_command(dataset, function)}"
+    )
+
+
+def _command(dataset: Dataset, function: TextTokens | ChatTokens, more: str = "") -> str:
+    option = "--messages" if function.has_masks else "--field"
+    return (
+        f"run `feedline tokenize {dataset.source} OUT --tokenizer MODEL {option} {function.field}{more}` first, and "
+        "pack feedline.open('OUT.idx')"
+    )
+
+
+def _with_advice(error: DataError, dataset: Dataset, function: TextTokens | ChatTokens) -> DataError:
+    """Replaces the advice for loaders, which can leave out samples."""
+    error.message = error.message.replace(_ADVICE, "")
+    error.message += f"; to leave out such samples, {_command(dataset, function, ' --on-error skip')}"
+    error.args = (error.message,)
+    return error
+
+
+@contextlib.contextmanager
+def _storage_errors(dataset: Dataset, function: TextTokens | ChatTokens, files: Output) -> Iterator[None]:
+    """Names the command that writes tokens elsewhere if the cache folder is full or read-only."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            files.remove()
+            files.clear()
+        if isinstance(error, StorageError) and not str(error.shard or "").startswith(str(files.prefix)):
+            raise  # of the source
+        raise StorageError(
+            f"{_WHERE}: cannot store the tokens in {files.prefix.parent}: {os.strerror(error.errno or errno.EIO)}; "
+            f"{_command(dataset, function)}, or set XDG_CACHE_HOME to a folder with enough space",
+            errno=error.errno,
+            shard=str(files.prefix.parent),
+        ) from error
+
+
+@contextlib.contextmanager
+def _only_writer(path: Path, shown: str) -> Iterator[None]:
+    """Waits until no other process holds the lock, which is released when its holder ends."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        with ProgressLine(f"waiting for the process that tokenizes {shown}") as line:
+            while not _locked(handle):
+                line.show()
+                time.sleep(_POLL_S)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _locked(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+# ---- the samples ----
+
+
+class _Tokenized:
+    """The samples of a tokenized dataset. Threads make their tokens: tokenizers release the GIL."""
+
+    def __init__(self, dataset: Dataset, function: TextTokens | ChatTokens) -> None:
+        self._dataset, self._function = dataset, function
+        self.shown, self.samples = dataset.source, len(dataset)
+        self.read_samples: Callable[[int], None] = lambda count: None
+        self._per_part = part_size(self.samples)
+        described = (dataset.fingerprint, _stamps(dataset, function), self._per_part)
+        self.fingerprint = hashlib.sha256(repr(described).encode()).hexdigest()
+
+    def parts(self) -> list[Part]:
+        return parts_of(self.samples, self._per_part)
+
+    def read(self, part: Part) -> Iterator[Document]:
+        with concurrent.futures.ThreadPoolExecutor(host_limits.usable_cpus(), "feedline-tokens") as threads:
+            for begin in range(part.begin, part.end, _AT_ONCE):
+                some = range(begin, min(begin + _AT_ONCE, part.end))
+                yield from threads.map(self._document, some)
+                self.read_samples(len(some))
+
+    def _document(self, index: int) -> Document:
+        sample = dict(self._dataset._engine.sample(index, 0, 0))
+        return Document("", Tokens(sample[IDS], sample.get(MASK)))
+
+    def error(self, key: str, field: str, why: str) -> DataError:
+        return DataError(f"{_WHERE}: field '{field}': {why} [dataset {self.shown}]", dataset=self.shown)
+
+
+class _AsRead:
+    """The tokens that the samples already have."""
+
+    def __init__(self, function: TextTokens | ChatTokens) -> None:
+        self.field, self.has_masks = function.field, function.has_masks
+
+    def many(self, values: Sequence[Tokens]) -> Sequence[Tokens]:
+        return values
+
+
+def _stamps(dataset: Dataset, function: TextTokens | ChatTokens) -> list[tuple[str, Any]]:
+    """Returns sizes and times of the source's files, if the fingerprint does not depend on all values."""
+    if dataset.format in _IN_MEMORY:
+        return []
+    source = dataset.source
+    if "://" not in source and os.path.isdir(source):
+        files = sorted(Path(source).rglob("*"))
+        found = ((str(file), file.stat()) for file in files)
+        return [(name, (one.st_size, one.st_mtime_ns)) for name, one in found if stat.S_ISREG(one.st_mode)]
+    try:
+        shards = _engine.StoredSource(source)
+        objects = ((name, shards.object(name)) for name in shards.shards().names)
+        return [(os.fsdecode(name), (one.size, one.stamp)) for name, one in objects]
+    except (StorageError, ConfigError) as error:
+        raise ConfigError(
+            f"{_WHERE}: changes of {source} would not be noticed ({error}), so the tokens cannot be cached; "
+            f"{_write_first(dataset, function)}"
+        ) from None
