@@ -237,6 +237,11 @@ def test_nightly_records_some_parts_and_nothing_of_uncommitted_files(nightly, tm
     assert nightly.main(["other"]) == 1
 
 
+def test_tests_that_ci_omits_are_run_by_nightly(nightly) -> None:
+    assert "--nightly" in nightly.PARTS["python"]
+    assert "measures" in nightly.PARTS
+
+
 def test_the_record_covers_parts_that_ci_asks_for(nightly) -> None:
     assert set(changed.PARTS.values()) <= set(nightly.PARTS)
     record = json.loads(nightly.RECORD.read_text())

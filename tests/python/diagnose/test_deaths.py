@@ -45,6 +45,10 @@ def main():
         time.sleep(0.001)
 {start}
 """
+WITHOUT_LOOP = """
+import errno, os, signal
+{start}
+"""
 GUARD = 'if __name__ == "__main__": main()'
 KILL = "os.kill(os.getpid(), signal.{})"
 GROUP = "open(HOST + '/sys/fs/cgroup/box/memory.events', 'w').write('max 9\\noom 1\\noom_kill 1\\n'); "
@@ -54,7 +58,7 @@ COUNT = "open(HOST + '/proc/vmstat', 'w').write('pgfault 1\\noom_kill 3\\n'); "
 
 @dataclass(frozen=True)
 class Planted:
-    """A script that dies. `says`: texts of the evidence; `first`: the first fix."""
+    """A script that dies. `says`: texts of the evidence; `first`: the first fix; `script`: torch takes seconds."""
 
     code: str
     fault: str = "pass"
@@ -65,6 +69,7 @@ class Planted:
     more: str = ""
     start: str = GUARD
     status: int = 1
+    script: str = SCRIPT
 
 
 PLANTED = {
@@ -84,7 +89,11 @@ PLANTED = {
         "killed", KILL.format("SIGKILL"), ("did not rise, so this was not an out-of-memory kill",), "a scheduler"
     ),
     "main": Planted(
-        "killed", says=("the command's process",), start="main(); " + KILL.format("SIGKILL"), status=-signal.SIGKILL
+        "killed",
+        says=("the command's process",),
+        start=KILL.format("SIGKILL"),
+        status=-signal.SIGKILL,
+        script=WITHOUT_LOOP,
     ),
     "truncated": Planted(
         "bus_error",
@@ -175,9 +184,10 @@ PLANTED = {
     "exit": Planted("worker_exit", "os._exit(3)", ("ended with exit status 3",), "os._exit()"),
     "disk": Planted(
         "disk_full",
-        start='if __name__ == "__main__": main(); raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "last.ckpt")',
+        start='raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "last.ckpt")',
         says=("No space left on device",),
         first="df -h",
+        script=WITHOUT_LOOP,
     ),
     "script": Planted(
         "script_error",
@@ -244,7 +254,7 @@ def run(folder: Path, planted: Planted) -> Seen:
     host = made_host(folder / "host")
     script = folder / "train.py"
     script.write_text(
-        textwrap.dedent(SCRIPT).format(
+        textwrap.dedent(planted.script).format(
             fault=planted.fault,
             more=planted.more,
             dataset=planted.dataset,

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from watched import FEEDLINE, watched
+from watched import FEEDLINE, sampled, watched
 
 from feedline.profiler.collect import FileCollector
 from feedline.profiler.probe import events
@@ -44,11 +44,15 @@ def _without_rights():
 
 
 def test_processes_whose_counters_may_not_be_read(tmp_path):
-    source = UNREADABLE + LOOP.replace("320", "1600") + "    sys.exit(9)"  # long enough for samples on a busy machine
-    status, _, err, found = watched(tmp_path, source, "--quick", preexec_fn=_without_rights)
-    assert status == 9, err
+    def run(steps):
+        source = UNREADABLE + LOOP.replace("320", f"{4 * steps}") + "    sys.exit(9)"
+        status, _, err, found = watched(tmp_path, source, "--quick", preexec_fn=_without_rights)
+        assert status == 9, err
+        assert found["summary"]["steps"] == steps
+        return (found,)
+
+    (found,) = sampled(run, 400, 4000)
     measured = found["summary"]
-    assert measured["steps"] == 400
     assert "io" in measured["missing"] and measured["host"]["read_bytes_per_s"] is None
     abstained = {a["cause"]: a["missing"] for a in found["abstained"]}
     assert "not permitted to read" in abstained["small_files"] and "run as the user" in abstained["small_files"]

@@ -229,8 +229,18 @@ def test_ctrl_c_aborts_the_upload(bucket: Bucket, large: Path) -> None:
     assert bucket.names("large") == ["feedline-pack.unfinished.json"]
 
 
-@pytest.mark.parametrize("destination", ["s3", "folder"])
-@pytest.mark.parametrize("size", [("--samples-per-shard", "4"), ("--shard-size", "12000B")])
+_BY_SAMPLES, _BY_SIZE = ("--samples-per-shard", "4"), ("--shard-size", "12000B")
+
+
+@pytest.mark.parametrize(
+    ("destination", "size"),
+    [
+        ("s3", _BY_SAMPLES),
+        ("s3", _BY_SIZE),
+        ("folder", _BY_SAMPLES),
+        pytest.param("folder", _BY_SIZE, marks=pytest.mark.nightly),
+    ],
+)
 def test_two_workers_side_by_side_make_one(
     bucket: Bucket, folder: Path, tmp_path: Path, destination: str, size: tuple[str, str]
 ) -> None:
