@@ -19,7 +19,7 @@ from pathlib import Path
 _GROUPS = Path("/sys/fs/cgroup")
 _CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x00020000, 0x4000, 0x40000
 _PERIOD_US = 100_000
-_LEAST_STOPPED = 0.2  # share of the periods in which a quota that limits the loop is used up; other phases of the run use less
+_LEAST_STOPPED = 0.2  # share of the periods in which a quota that limits the loop is used up
 
 
 class NotPermitted(Exception):
