@@ -19,6 +19,7 @@ from pathlib import Path
 _GROUPS = Path("/sys/fs/cgroup")
 _CLONE_NEWNS, _MS_REC, _MS_PRIVATE = 0x00020000, 0x4000, 0x40000
 _PERIOD_US = 100_000
+_LEAST_STOPPED = 0.2  # share of the periods in which a quota that limits the loop is used up
 
 
 class NotPermitted(Exception):
@@ -65,6 +66,18 @@ class Limits:
         finally:
             for folder in made:
                 _remove(folder)
+
+    def unused(self, groups: list[Path]) -> str:
+        """Returns why the CPU quota had no effect, by the group's own counters, which do not depend on how fast other
+        programs let its processes run; "" if it had, or if there is no quota.
+        """
+        if self.cpus is None:
+            return ""
+        counters = next((read for folder in groups if (read := _numbers(folder / "cpu.stat"))), {})
+        periods, stopped = counters.get("nr_periods", 0), counters.get("nr_throttled", 0)
+        if stopped >= _LEAST_STOPPED * periods:
+            return ""
+        return f"the quota of {self.cpus:g} CPUs stopped the run in only {stopped} of {periods} periods"
 
     def enter(self, groups: list[Path]) -> None:
         """Called in the process that is to be limited, before it runs anything."""
@@ -119,6 +132,15 @@ def _group(controller: str, values: dict[str, str]) -> Path:
         _remove(folder)
         raise NotPermitted(f"the {controller} controller takes no limits here: {error.strerror}") from error
     return folder
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """Returns the counters in a group's file; empty if the file does not exist."""
+    try:
+        lines = [line.split() for line in path.read_text().splitlines()]
+    except OSError:
+        return {}
+    return {words[0]: int(words[1]) for words in lines if len(words) == 2 and words[1].isdecimal()}
 
 
 def _remove(folder: Path) -> None:

@@ -81,6 +81,7 @@ class Outcome:
     others_cpus: float | None
     rungs: list[Rung]
     promises: list[Promise]
+    unused: str = ""  # why a limit had no effect: the run then did not have its cause
 
     @property
     def quiet(self) -> bool:
@@ -106,7 +107,7 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
     `ladder_s`: minimum seconds of experiments. `rounds`: how often the proposed changes are made afterwards.
     """
     begin = time.monotonic()
-    recording = _watch(scenario, max(scenario.budget, ladder_s))
+    recording, unused = _watch(scenario, max(scenario.budget, ladder_s))
     summary = timeline.summarise(recording)
     diagnosis = verdict.evaluate(summary)
     seconds = time.monotonic() - begin
@@ -121,6 +122,7 @@ def run(scenario: Scenario, ladder_s: float = 0.0, rounds: int = 0) -> Outcome:
         summary.host.others_cpus if summary else None,
         _rungs(recording, summary),
         tried,
+        unused,
     )
 
 
@@ -143,7 +145,7 @@ def _promises(
     ]
 
     def rate(change: Change | None) -> float | str:
-        again = _watch(scenario, 0.0, change, summary)
+        again, _ = _watch(scenario, 0.0, change, summary)
         if again.returncode != 0:
             return f"it ended with exit status {again.returncode}"
         refused = trial.refused_whole(again, change.settings) if change and change.settings else None
@@ -161,11 +163,13 @@ def _workers_of(code: str, summary: Summary) -> int | None:
 
 def _watch(
     scenario: Scenario, budget: float, change: Change | None = None, summary: Summary | None = None
-) -> Recording:
-    """Runs the script once, with its limits. A `change` needs the summary of the run that proposed it."""
+) -> tuple[Recording, str]:
+    """Runs the script once, with its limits; the text states why they had no effect, or is "". A `change` needs the
+    summary of the run that proposed it.
+    """
     if scenario.limits is not None and not (change and change.mended and scenario.unlimited):
         return _watch_inside(scenario.limits, scenario, budget, change, summary)
-    return _watch_here(scenario, budget, change, summary)
+    return _watch_here(scenario, budget, change, summary), ""
 
 
 def _watch_here(scenario: Scenario, budget: float, change: Change | None, summary: Summary | None) -> Recording:
@@ -199,7 +203,7 @@ def _rungs(recording: Recording, summary: Summary | None) -> list[Rung]:
     return rungs
 
 
-def _watch_inside(limits: Limits, *arguments: Any) -> Recording:
+def _watch_inside(limits: Limits, *arguments: Any) -> tuple[Recording, str]:
     """A separate process joins the limits and records there, as it would in a container."""
     refused = refusal(limits)
     if refused is not None:
@@ -222,8 +226,7 @@ def _watch_inside(limits: Limits, *arguments: Any) -> Recording:
         os.waitpid(child, 0)
         if not result.exists():
             raise RuntimeError(f"{arguments[0].script} was not watched inside its limits")
-        recording: Recording = pickle.loads(result.read_bytes())
-        return recording
+        return pickle.loads(result.read_bytes()), limits.unused(groups)
 
 
 def main() -> int:
@@ -246,6 +249,9 @@ def main() -> int:
             outcome = run(scenario, 0.0 if arguments.quick else _LADDER_S, _ROUNDS if arguments.applied else 0)
         except NotPermitted as error:
             print(f"skipped  {scenario.script}: {error}", flush=True)
+            continue
+        if outcome.unused:
+            print(f"not counted  {scenario.script}: {outcome.unused}", flush=True)
             continue
         outcomes.append(outcome)
         named = ", ".join(f"{v.code} {v.share:.0%} ({v.confidence:.2f})" for v in outcome.verdicts) or "nothing"

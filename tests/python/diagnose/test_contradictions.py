@@ -122,6 +122,14 @@ def test_cpus_of_other_programs_acquit_only_work_that_fits_without_them():
     assert doubted.confidence < CERTAIN and "with one more worker" in " ".join(doubted.against)
 
 
+def test_waits_that_may_be_for_a_cpu_promise_nothing():
+    blocked = BY_CAUSE["blocked_outside_files"]
+    unknown = replace(blocked, making=replace(blocked.making, waited_for=None))
+    assert found(unknown, "blocked_outside_files").gain[0] > 0
+    doubted = found(replace(unknown, missing={"host": "the loop was too short"}), "blocked_outside_files")
+    assert doubted.gain[0] == 0.0 and "may wait for a CPU" in " ".join(doubted.against)
+
+
 @pytest.mark.parametrize(("used", "others", "certain"), [(2.2, 1.7, True), (1.6, 2.3, False)])
 def test_workers_that_use_fewer_cpus_than_other_programs_may_wait_for_those(used, others, certain):
     crowd = BY_CAUSE["oversubscribed"]

@@ -252,6 +252,8 @@ def test_a_quota_is_the_cause_if_it_limits_the_run_more_than_other_programs_do(
     if "cpu_quota" in found and first != "cpu_quota":
         minor = found["cpu_quota"]
         assert minor.confidence < CERTAIN and minor.gain == (0.0, pytest.approx(throttled / (1 - throttled), abs=1e-3))
+    if first == "cpu_quota" and machine == 2.0:
+        assert named.gain[0] == pytest.approx(throttled / (1 - throttled), abs=1e-3) and named.gain[1] > 1
     if first == "oversubscribed":
         assert any(
             "the cgroup's quota of" in sentence and "is not the limit" in sentence for sentence in named.evidence

@@ -46,6 +46,9 @@ def _evaluate(analysis: Analysis) -> Found | None:
     if best is not None:
         gain, doubts = gain_of_workers(summary, best)
         against += doubts
+    if seen is None and "host" in summary.missing:
+        against.append("waits for a CPU were not observed: on a busy machine, workers may wait for a CPU")
+        gain = (0.0, (gain or _gain(summary, share))[1])
     evidence = [*production.evidence(analysis), *idle_waits.sentences(seen)]
     return Found(share, confidence, evidence, against, gain, production.NEEDS)
 

@@ -11,7 +11,7 @@ from feedline.diagnose.rules.fixes import Fix
 from feedline.diagnose.rules.shares import DOUBTFUL, HELPS, NAMED
 from feedline.findings import Entry, Threshold
 from feedline.profiler.model import prediction
-from feedline.profiler.summary.figures import Summary
+from feedline.profiler.summary.figures import Host, Summary
 
 SPENT = Threshold(0.8, "fraction of the quota in use above which every wait for a CPU is attributed to the quota")
 UNSPENT = Threshold(
@@ -43,12 +43,19 @@ def _evaluate(analysis: Analysis) -> Found | None:
         f"other programs limit the run more: they used {host.sharing * (host.others_cpus or 0.0):.1f} CPUs, and the "
         f"run {used / limit:.0%} of its quota"
     ]
-    return Found(share, DOUBTFUL, evidence, against, (0.0, 1 / (1 - min(part, 0.99)) - 1), needs=("throttled",))
+    return Found(share, DOUBTFUL, evidence, against, (0.0, _gain_next_to_others(host)), needs=("throttled",))
 
 
 def _gain(summary: Summary, _share: float) -> Gain:
-    """Returns the gain if no process has to wait for a CPU."""
-    return gains.of_batch(summary, prediction.batch_of(summary), cpus=summary.workers + 1.0)
+    """Returns the gain if no process has to wait for a CPU; from the time that the quota stopped the run, if other
+    programs continue to use the CPUs.
+    """
+    low, high = gains.of_batch(summary, prediction.batch_of(summary), cpus=summary.workers + 1.0)
+    return (min(low, _gain_next_to_others(summary.host)) if summary.host.contended else low), high
+
+
+def _gain_next_to_others(host: Host) -> float:
+    return 1 / (1 - min(host.throttled or 0.0, 0.99)) - 1
 
 
 def _has_room(summary: Summary, _share: float) -> str | None:
