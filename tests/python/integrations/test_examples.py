@@ -47,16 +47,19 @@ def steps(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
-def stop_after_checkpoint(run: subprocess.Popen[str], folder: Path, number: signal.Signals) -> None:
+def stop_after_checkpoint(
+    run: subprocess.Popen[str], folder: Path, number: signal.Signals, checkpoint: str = "checkpoint.pt"
+) -> None:
     until = time.monotonic() + HANG_S
     try:
-        while not (folder / "checkpoint.pt").exists() or len(steps(folder)) < 8:  # two more than are in the checkpoint
+        # two more steps than are in the checkpoint
+        while not (folder / checkpoint).exists() or not (folder / "losses.jsonl").exists() or len(steps(folder)) < 8:
             assert run.poll() is None and time.monotonic() < until, "the run does not begin"
             time.sleep(0.001)
     finally:
         run.send_signal(number)
-        run.communicate(timeout=HANG_S)
-    assert 8 <= len(steps(folder)) < 30
+        printed, _ = run.communicate(timeout=HANG_S)
+    assert 8 <= len(steps(folder)) < 30, printed
 
 
 def test_pretraining_resumes_to_the_same_losses_after_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -85,6 +88,46 @@ def test_pretraining_with_two_ranks_resumes_with_one(tmp_path: Path, environment
     for line in steps(killed):
         assert line["rows"] == expected[line["step"] - 1]["rows"]
         assert line["loss"] == pytest.approx(expected[line["step"] - 1]["loss"], abs=0.02)
+
+
+def sft(folder: Path, environment: dict[str, str], *launcher: str, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """Thirty steps, with a cache folder of its own."""
+    command = [sys.executable, *launcher, str(EXAMPLES / "sft/sft.py"), "--folder", str(folder), "--chats", "200"]
+    command += ["--steps", "30", "--checkpoint-steps", "6", *more]
+    own = {**environment, "XDG_CACHE_HOME": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
+    return subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_fine_tuning_with_two_ranks_resumes_with_one(tmp_path: Path, environment: dict[str, str]) -> None:
+    for name in ("transformers", "accelerate"):
+        pytest.importorskip(name, reason=f"{name} is not installed (tools/test --integrations installs it)")
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    two_ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    stop_after_checkpoint(
+        sft(killed, environment, *two_ranks), killed, signal.SIGTERM, "checkpoint-6/loader.json"
+    )  # torchrun ends its ranks
+    before = len(steps(killed))
+    printed = finished(sft(killed, environment))
+    assert re.search(r"resuming after step (6|12|18|24), with 1 rank\b", printed) and "What comes after" in printed
+    finished(sft(whole, environment))
+    expected = steps(whole)
+    assert [line["step"] for line in expected] == list(range(1, 31)) and len(expected[0]["rows"]) == 8
+    for line in steps(killed):
+        assert line["rows"] == expected[line["step"] - 1]["rows"]
+        assert line["loss"] == pytest.approx(expected[line["step"] - 1]["loss"], abs=0.02)
+    assert len(steps(killed)) > before
+    losses = [line["loss"] for line in expected]
+    assert sum(losses[-5:]) / 5 < losses[0] - 1
+
+
+def test_fine_tuning_with_trl_has_the_same_losses(tmp_path: Path, environment: dict[str, str]) -> None:
+    pytest.importorskip("trl", reason="TRL is not installed (tools/test --integrations installs it)")
+    stock, trl = tmp_path / "stock", tmp_path / "trl"
+    for folder, more in ((stock, ()), (trl, ("--trl",))):
+        finished(sft(folder, environment, more=(*more, "--steps", "4")))
+    assert [line["rows"] for line in steps(trl)] == [line["rows"] for line in steps(stock)]
+    expected = [line["loss"] for line in steps(stock)]
+    assert [line["loss"] for line in steps(trl)] == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_torchrun_example_proves_its_claims(environment: dict[str, str]) -> None:
