@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "decode/audio/audio_reader.h"
 #include "decode/audio/sndfile_library.h"
 #include "decode/audio/soxr_library.h"
 
@@ -55,6 +56,11 @@ namespace feedline {
 void set_packaged(AudioLibrary library, const std::string& file) {
   const std::lock_guard lock(decode::packaged().mutex);
   decode::packaged().files[static_cast<std::size_t>(library)] = file;
+}
+
+std::vector<std::string> audio_extensions() {
+  const auto all = decode::audio_extensions();
+  return {all.begin(), all.end()};
 }
 
 AudioLibraryState find_library(AudioLibrary library) {

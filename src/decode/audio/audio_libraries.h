@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/fork_mutex.h"
-#include "feedline/audio_libraries.h"
 #include "feedline/error.h"
+#include "feedline/foreign_images.h"
 
 namespace feedline::decode {
 

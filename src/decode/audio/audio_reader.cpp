@@ -113,7 +113,20 @@ std::string_view audio_extension(std::span<const std::byte> head) {
   return format == nullptr ? std::string_view() : format->extensions[0];
 }
 
+std::string_view audio_extension_to_store(std::span<const std::byte> file) {
+  const std::string_view extension = audio_extension(file);
+  return extension.empty() ? "bin" : extension;
+}
+
 bool is_audio_extension(std::string_view extension) { return of_extension(extension) != nullptr; }
+
+std::vector<std::string_view> audio_extensions() {
+  std::vector<std::string_view> all;
+  for (const AudioFormat& format : kFormats)
+    for (const std::string_view extension : format.extensions)
+      if (!extension.empty()) all.push_back(extension);
+  return all;
+}
 
 bool needs_sndfile(std::string_view extension) {
   const AudioFormat* const format = of_extension(extension);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "decode/audio/byte_source.h"
 #include "feedline/error.h"
@@ -51,8 +52,12 @@ Result<std::unique_ptr<AudioReader>> open_audio(ByteSource& source);
 // Returns the usual extension of an audio file whose first bytes are given, without a dot, or "" if it is not audio.
 std::string_view audio_extension(std::span<const std::byte> head);
 constexpr std::size_t kAudioHead = 16;
+// The same, or "bin" if it is not audio, to store it as a file.
+std::string_view audio_extension_to_store(std::span<const std::byte> file);
 // Returns whether files with this extension (lower case, without a dot) are audio.
 bool is_audio_extension(std::string_view extension);
+// All of them.
+std::vector<std::string_view> audio_extensions();
 // Returns whether libsndfile decodes files with this extension.
 bool needs_sndfile(std::string_view extension);
 

@@ -20,17 +20,17 @@ constexpr std::uint64_t kMarginPeriods = 1024;
 
 }  // namespace
 
-std::uint64_t resampled_frames(std::uint64_t frames, std::uint32_t from, std::uint32_t to) {
+std::uint64_t resampled_frames(std::uint64_t frames, std::uint64_t from, std::uint64_t to) {
   using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((Wide{frames} * to * 2 + from) / (Wide{from} * 2));
 }
 
-ResampledPart part_needed(std::uint64_t begin, std::uint64_t frames, std::uint64_t file_frames, std::uint32_t from,
-                          std::uint32_t to) {
+ResampledPart part_needed(std::uint64_t begin, std::uint64_t frames, std::uint64_t file_frames, std::uint64_t from,
+                          std::uint64_t to) {
   using Wide = unsigned __int128;
   const std::uint64_t margin = std::max<std::uint64_t>(kMarginPeriods * from / std::min(from, to), 1);
   // a part begins at a frame whose time is also that of a resampled frame
-  const std::uint32_t common = std::gcd(from, to), step = from / common;
+  const std::uint64_t common = std::gcd(from, to), step = from / common;
   const auto middle = static_cast<std::uint64_t>(Wide{begin} * from / to);
   const auto last = static_cast<std::uint64_t>((Wide{begin + frames} * from + to - 1) / to);
   ResampledPart part;
@@ -41,14 +41,15 @@ ResampledPart part_needed(std::uint64_t begin, std::uint64_t frames, std::uint64
   return part;
 }
 
-Result<void> resample(std::span<const float> in, std::uint32_t channels, std::uint32_t from, std::uint32_t to,
+Result<void> resample(std::span<const float> in, std::uint32_t channels, std::uint64_t from, std::uint64_t to,
                       std::uint64_t skipped, std::span<float> out, std::vector<float>& room) {
   FEEDLINE_TRY(const SoxrLibrary* const soxr, soxr_library());
   const SoxrQuality quality = soxr->quality_spec(kVeryHighQuality, 0);
   const SoxrIo io = soxr->io_spec(kFloat32Interleaved, kFloat32Interleaved);
   const char* error = nullptr;
   const std::unique_ptr<void, void (*)(void*)> resampler(
-      soxr->create(from, to, channels, &error, &io, &quality, nullptr), soxr->destroy);
+      soxr->create(static_cast<double>(from), static_cast<double>(to), channels, &error, &io, &quality, nullptr),
+      soxr->destroy);
   if (error != nullptr || resampler == nullptr)
     return internal_error(std::string("libsoxr: ") + (error != nullptr ? error : "out of memory"));
   const std::uint64_t wanted = skipped + out.size() / channels;
