@@ -57,7 +57,7 @@ Result<std::optional<FieldKind>> take_kind(std::string_view& spec) {
   const auto kind = field_kind_of(spec.substr(colon + 1));
   if (!kind)
     return config_error("fields: unknown kind '" + std::string(spec.substr(colon + 1)) + "' in '" + std::string(spec) +
-                        "'; use image, mask, value, array, bytes, text, json, boxes, keypoints or audio");
+                        "'; use image, mask, value, array, bytes, text, json, audio, boxes or keypoints");
   spec.remove_suffix(spec.size() - colon);
   return kind;
 }

@@ -2,7 +2,6 @@
 #include "decode/audio/mp3_frames.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "decode/file_bytes.h"
@@ -76,10 +75,6 @@ class Frames {
   Mp3Header current_;
 };
 
-void put(std::vector<std::byte>& out, std::size_t at, std::uint64_t value) {
-  for (std::size_t i = 0; i < 4; ++i) out[at + i] = static_cast<std::byte>(value >> (24 - 8 * i));
-}
-
 }  // namespace
 
 std::optional<Mp3Header> parse_mp3_header(std::span<const std::byte> bytes) {
@@ -114,44 +109,25 @@ std::uint64_t id3_bytes(std::span<const std::byte> head) {
   return size + (has_footer ? 20 : 10);
 }
 
-Result<std::optional<Mp3Count>> count_mp3_frames(ByteSource& source) {
+Result<std::optional<std::uint64_t>> count_mp3_samples(ByteSource& source) {
   FEEDLINE_TRY(const Bytes head, source.bytes(0, 10));
   Frames frames(source, id3_bytes(head));
   FEEDLINE_TRY(bool is_found, frames.find());
-  if (!is_found) return std::optional<Mp3Count>();
+  if (!is_found) return std::optional<std::uint64_t>();
   const Mp3Header first = frames.current();
-  if (!first.is_layer_3 || first.frame_bytes == 0) return std::optional<Mp3Count>();
+  if (!first.is_layer_3 || first.frame_bytes == 0) return std::optional<std::uint64_t>();
   FEEDLINE_TRY(const Bytes frame, frames.bytes(frames.at(), first.frame_bytes));
-  if (states_length(frame, first)) return std::optional<Mp3Count>();
-  Mp3Count count;
-  count.begin = frames.at();
-  std::array<std::byte, kMp3HeaderBytes> start{};
-  std::ranges::copy(part(frame, 0, kMp3HeaderBytes), start.begin());
+  if (states_length(frame, first)) return std::optional<std::uint64_t>();
   std::uint64_t number = 0, end = 0;
   while (is_found) {
-    if (frames.current().frame_bytes == 0) return std::optional<Mp3Count>();
+    if (frames.current().frame_bytes == 0) return std::optional<std::uint64_t>();
     end = frames.at() + frames.current().frame_bytes;
     if (end > source.size()) break;  // truncated: no decoder delivers it
     ++number;
     frames.skip();
     FEEDLINE_TRY(is_found, frames.find());
   }
-  count.samples = number * first.frame_samples;
-  // 128 kbit/s of MPEG 1 or 80 of MPEG 2, so that the frame has room for the header; without a checksum and padding
-  start[1] |= std::byte{1};
-  start[2] = (start[2] & std::byte{0x0C}) | std::byte{0x90};
-  const auto made = parse_mp3_header(start);
-  count.header.resize(made->frame_bytes);
-  std::ranges::copy(start, count.header.begin());
-  const std::size_t at = kMp3HeaderBytes + side_bytes(*made);
-  constexpr std::string_view kName = "Xing";
-  constexpr std::uint32_t kHasFramesAndBytes = 3;
-  std::ranges::transform(kName, count.header.begin() + static_cast<std::ptrdiff_t>(at),
-                         [](char c) { return static_cast<std::byte>(c); });
-  put(count.header, at + 4, kHasFramesAndBytes);
-  put(count.header, at + 8, number);
-  put(count.header, at + 12, std::min<std::uint64_t>(source.size() - count.begin + made->frame_bytes, 0xFFFFFFFF));
-  return std::optional(std::move(count));
+  return std::optional(number * first.frame_samples);
 }
 
 }  // namespace feedline::decode

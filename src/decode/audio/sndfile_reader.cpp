@@ -21,10 +21,29 @@ constexpr int kSeekFromStart = 0, kSeekFromHere = 1;
 
 // The state of an Opus decoder depends on all earlier packets; after this many frames the difference is inaudible.
 constexpr std::uint64_t kOpusPreRoll = 48'000;
+// More than the frames of a Vorbis packet, so that decoding begins in an earlier page than the last one.
+constexpr std::uint64_t kVorbisPreRoll = 16'384;
 constexpr std::size_t kDecodedFrames = 16 << 10;  // frames decoded at a time
 constexpr std::uint64_t kUnknownFrames = std::uint64_t{1} << 60;
 // Bits 4 to 39 of these bytes of a FLAC file are its number of frames.
 constexpr std::size_t kFlacFramesAt = 21, kFlacFramesBytes = 5;
+
+// Returns the frame at which the last page of an Ogg file begins; 0 if the file has one page of samples. In this page,
+// libsndfile (1.2.2) seeks to a wrong frame if the encoder cut the last packet.
+Result<std::uint64_t> find_last_page(ByteSource& source) {
+  constexpr std::uint64_t kMostPages = 128 << 10;  // two pages of the largest size
+  constexpr std::size_t kGranuleAt = 6, kHead = 14;
+  const std::uint64_t size = source.size(), begin = size - std::min(size, kMostPages);
+  FEEDLINE_TRY(const Bytes tail, source.bytes(begin, kMostPages));
+  const std::string_view text(reinterpret_cast<const char*>(tail.data()), tail.size());
+  std::size_t page = text.rfind("OggS");
+  if (page != text.npos && page > 0) page = text.rfind("OggS", page - 1);
+  if (page == text.npos || page + kHead > text.size()) return 0;
+  const Bytes granule = tail.subspan(page + kGranuleAt, 8);
+  const std::uint64_t frame =
+      std::uint64_t{number(granule.subspan(4, 4), false)} << 32 | number(granule.first(4), false);
+  return frame == ~std::uint64_t{0} ? 0 : frame;  // no packet ends in that page
+}
 
 SampleKind kind_of(int subformat) {
   if (subformat == 6 || subformat == 7) return SampleKind::kFloat;  // float, double
@@ -37,7 +56,11 @@ SampleKind kind_of(int subformat) {
 }  // namespace
 
 SndfileIo SndfileReader::io() {
-  return {.length = [](void* user) { return static_cast<std::int64_t>(static_cast<Stream*>(user)->source->size()); },
+  return {.length =
+              [](void* user) {
+                const Stream& stream = *static_cast<Stream*>(user);
+                return static_cast<std::int64_t>(stream.source->size()) * stream.stated_lengths;
+              },
           .seek =
               [](std::int64_t offset, int whence, void* user) {
                 Stream& stream = *static_cast<Stream*>(user);
@@ -101,7 +124,7 @@ Result<void> SndfileReader::start() {
   info_.rate = static_cast<std::uint32_t>(info.rate);
   info_.channels = static_cast<std::uint32_t>(info.channels);
   info_.kind = kind_of(info.format & kSubformatMask);
-  info_.frames = static_cast<std::uint64_t>(std::max<std::int64_t>(info.frames, 0));
+  info_.frames = counted_.value_or(static_cast<std::uint64_t>(std::max<std::int64_t>(info.frames, 0)));
   return {};
 }
 
@@ -110,9 +133,12 @@ void SndfileReader::edit(std::uint64_t at, std::uint64_t replaced, std::vector<s
   stream_.source = edited_.get();
 }
 
+// libsndfile reads at most the number of frames that it estimates from the size of the file and the bit rate of the
+// first frame. A greater size makes the estimate too large, and reading ends at the end of the file.
 Result<void> SndfileReader::complete_mp3() {
-  FEEDLINE_TRY(auto counted, count_mp3_frames(*stream_.source));
-  if (counted) edit(counted->begin, 0, std::move(counted->header));
+  FEEDLINE_TRY(counted_, count_mp3_samples(*stream_.source));
+  constexpr std::int64_t kMostRatio = 64;  // of two bit rates
+  if (counted_) stream_.stated_lengths = kMostRatio;
   return {};
 }
 
@@ -145,15 +171,29 @@ Result<void> SndfileReader::seek(std::uint64_t frame) {
   return {};
 }
 
+// Returns the frame, at or before `begin`, from which decoding gives the samples of the whole file.
+Result<std::uint64_t> SndfileReader::start_of_decoding(std::uint64_t begin) {
+  if (info_.format == "Opus") return begin - std::min(begin, kOpusPreRoll);
+  if (info_.format != "Vorbis") return begin;
+  if (!last_page_) {
+    FEEDLINE_TRY(last_page_, find_last_page(*stream_.source));
+  }
+  if (begin < *last_page_) return begin;
+  return *last_page_ - std::min(*last_page_, kVorbisPreRoll);
+}
+
 template <typename T, typename Read>
 Result<void> SndfileReader::read_frames(std::uint64_t begin, std::span<T> out, Read decode) {
   if (begin != next_) {
-    const std::uint64_t pre_roll = info_.format == "Opus" ? std::min(begin, kOpusPreRoll) : 0;
-    FEEDLINE_CHECK_OK(seek(begin - pre_roll));
-    std::vector<T> skipped(pre_roll * info_.channels);
-    const auto wanted = static_cast<std::int64_t>(pre_roll);
-    if (pre_roll > 0 && decode(file_, skipped.data(), wanted) != wanted)
-      return failed("damaged before frame " + std::to_string(begin));
+    FEEDLINE_TRY(const std::uint64_t start, start_of_decoding(begin));
+    FEEDLINE_CHECK_OK(seek(start));
+    std::vector<T> skipped(std::min<std::uint64_t>(begin - start, kDecodedFrames) * info_.channels);
+    while (next_ < begin) {
+      const auto wanted = static_cast<std::int64_t>(std::min<std::uint64_t>(begin - next_, kDecodedFrames));
+      if (decode(file_, skipped.data(), wanted) != wanted)
+        return failed("damaged before frame " + std::to_string(begin));
+      next_ += static_cast<std::uint64_t>(wanted);
+    }
   }
   const std::uint64_t frames = out.size() / info_.channels;
   FEEDLINE_CHECK(begin + frames <= info_.frames);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,13 +25,14 @@ class SndfileReader final : public AudioReader {
  private:
   // libsndfile's position in the file, and the first error of the source.
   struct Stream {
-    ByteSource* source;
+    ByteSource* source = nullptr;
     std::int64_t position = 0;
     Result<void> state;
+    std::int64_t stated_lengths = 1;  // the length that libsndfile receives, in lengths of the source
   };
 
   SndfileReader(const SndfileLibrary& library, ByteSource& source, std::string_view format)
-      : library_(library), stream_{&source, 0, {}} {
+      : library_(library), stream_{&source} {
     info_.format = format;
   }
   static SndfileIo io();
@@ -39,6 +41,7 @@ class SndfileReader final : public AudioReader {
   Result<void> complete_flac();
   void edit(std::uint64_t at, std::uint64_t replaced, std::vector<std::byte> by);
   Result<void> seek(std::uint64_t frame);
+  Result<std::uint64_t> start_of_decoding(std::uint64_t begin);
   template <typename T, typename Read>
   Result<void> read_frames(std::uint64_t begin, std::span<T> out, Read read);
   std::unexpected<Error> failed(const std::string& what) const;
@@ -47,7 +50,9 @@ class SndfileReader final : public AudioReader {
   std::unique_ptr<ByteSource> edited_;  // the source with a complete header, if its own does not state the length
   Stream stream_;
   void* file_ = nullptr;
-  std::uint64_t next_ = 0;  // frame
+  std::uint64_t next_ = 0;                  // frame
+  std::optional<std::uint64_t> counted_;    // frames, if the file does not state them
+  std::optional<std::uint64_t> last_page_;  // of Vorbis: its first frame
   std::vector<float> floats_;
 };
 

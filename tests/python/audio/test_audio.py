@@ -229,7 +229,7 @@ def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
         ({"offset": -1.0}, "offset must be"),
         ({"duration": 0.0}, "duration must be"),
         ({"random": True}, "random=True needs duration"),
-        ({"dtype": "float64"}, "dtype must be float32 or int16"),
+        ({"dtype": "float64"}, "dtype must be one of"),
         ({"channels": [-1]}, "channels"),
     ],
 )
@@ -248,7 +248,7 @@ def test_an_offset_after_the_end_is_an_error(folder: Path) -> None:
 def test_images_are_not_affected_by_audio_operations(folder: Path) -> None:
     with pytest.raises(feedline.ConfigError, match="no image"):
         feedline.open(folder).resize(10)[0]
-    with pytest.raises(feedline.ConfigError, match="no audio"):
+    with pytest.raises(feedline.ConfigError, match="operations need images"):
         feedline.arrays(x=numpy.zeros((3, 2), numpy.float32)).audio().loader(1)
 
 
@@ -264,7 +264,7 @@ def test_batches_by_duration(tmp_path: Path) -> None:
         assert batch.audio.shape[2] == max(batch.audio_length)
         assert batch.audio.shape[2] * len(batch.audio) <= 3.0 * RATE
     assert len({len(batch.audio) for batch in batches}) > 2
-    with pytest.raises(feedline.ConfigError, match="max_seconds=0.5 is too small"):
+    with pytest.raises(feedline.ConfigError, match=r"max_seconds=0\.5 is too small"):
         data.loader(max_seconds=0.5)
     with pytest.raises(feedline.ConfigError, match="max_seconds is for audio"):
         feedline.files(["a.jpg"]).resize((4, 4)).loader(max_seconds=1.0)

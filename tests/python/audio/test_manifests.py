@@ -76,7 +76,7 @@ def test_kaldi(tmp_path: Path, wavs: list[Path]) -> None:
     with pytest.raises(feedline.ConfigError, match=r"wav\.scp, line 2: .* is a command, which is not run"):
         feedline.open(tmp_path)
     (tmp_path / "wav.scp").write_text("rec0 data.ark:123\n")
-    with pytest.raises(feedline.ConfigError, match="line 1: .* is in an archive"):
+    with pytest.raises(feedline.ConfigError, match=r"line 1: .* is in an archive"):
         feedline.open(tmp_path)
 
 

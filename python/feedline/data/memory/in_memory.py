@@ -36,10 +36,10 @@ def files(
         train = feedline.files(paths, label=labels, boxes=boxes, mask=masks)
 
     Args:
-        paths: one path or URL per sample (the field is ``audio`` if they are audio files), in a list, a NumPy array or a column of a pandas, polars or Arrow table; a
-            path may occur several times. Local paths and URLs may be mixed. A list of paths per sample creates the
-            fields ``image_0``, ``image_1`` and so on; in samples with fewer images these fields are None, so they must
-            be batched as lists (``collate("list")``).
+        paths: one path or URL per sample, in a list, a NumPy array or a column of a pandas, polars or Arrow table; a
+            path may occur several times. Local paths and URLs may be mixed. The field is ``image``, or ``audio`` if
+            they are audio files. A list of paths per sample creates the fields ``image_0``, ``image_1`` and so on; in
+            samples with fewer images these fields are None, so they must be batched as lists (``collate("list")``).
         label: one label per sample. Integers are used unchanged (int64). Text and pandas categories become class
             numbers (int64), with the names in :attr:`Dataset.classes`; text is numbered in sorted order, categories in
             their own order. Floats remain float64, or become int64 if all of them are whole numbers. Missing values are
@@ -48,8 +48,9 @@ def files(
             vector of shape (classes) with 1 for each tag; an empty cell means no tag.
         separator: the string that separates tags in text, such as ``" "``; if None, the text is one tag.
         fields: the fields to deliver, in order, as ``"NAME"``, ``"NAME:KIND"`` or ``"NEW=NAME:KIND"``; NAME is
-            ``image``, ``audio``, ``label`` or a column. Kinds are ``image``, ``mask`` and ``audio`` (paths of files), ``class``, ``value``,
-            ``array``, ``boxes`` (N, 4), ``keypoints`` (N, 2) or (N, K, 2), and ``text``. By default all.
+            ``image``, ``audio``, ``label`` or a column. Kinds are ``image``, ``mask`` and ``audio`` (paths of files),
+            ``class``, ``value``, ``array``, ``boxes`` (N, 4), ``keypoints`` (N, 2) or (N, K, 2), and ``text``. By
+            default all.
         root: the folder to which relative paths refer; by default the working directory.
         cache, cache_limit, hedge: as in :func:`feedline.open`.
         columns: further fields, with one value per sample: numbers (integers are int64), arrays, text, or paths of

@@ -61,16 +61,17 @@ class Sound(Operations):
         where = "audio"
         if channels is not None and mono is True:
             mono = False
+        chosen = {} if channels is None else {"channels": channels}
         return self._operation(
             where,
             fields,
             rate=None if rate is None else arguments.integer(where, "rate", rate, 1, 10_000_000),
             mono=mono,
-            channels=[] if channels is None else channels,
             offset=offset,
             duration=duration,
             random=random,
             dtype=dtype,
+            **chosen,
         )
 
     def random_gain(self, gain: Sequence[float] = (-6.0, 6.0), p: float = 1.0, *, fields: Fields = None) -> Self:

@@ -13,6 +13,8 @@ namespace {
 // Larger rates and numbers of channels are assumed to be mistakes.
 constexpr int kMostRate = 10'000'000, kMostChannel = 1023;
 
+constexpr auto kDtypes = std::to_array<Word<DType>>({{"float32", DType::kFloat32}, {"int16", DType::kInt16}});
+
 class Audio final : public OperationWith<Audio, op::Audio> {
  public:
   using OperationWith::OperationWith;
@@ -21,7 +23,7 @@ class Audio final : public OperationWith<Audio, op::Audio> {
       std::to_array<Argument>({argument<&op::Audio::rate>("rate"), argument<&op::Audio::mono>("mono"),
                                argument<&op::Audio::channels>("channels"), argument<&op::Audio::offset>("offset"),
                                argument<&op::Audio::duration>("duration"), argument<&op::Audio::random>("random"),
-                               argument<&op::Audio::dtype>("dtype")});
+                               argument<&op::Audio::dtype, WordKind<kDtypes>>("dtype")});
 
   std::string describe() const override {
     std::string text = args_.rate ? "rate=" + std::to_string(*args_.rate) : "rate=None";
@@ -53,8 +55,6 @@ class Audio final : public OperationWith<Audio, op::Audio> {
     if (args_.duration && (!std::isfinite(*args_.duration) || *args_.duration <= 0))
       return config_error("duration must be more than 0 seconds, got " + shown(*args_.duration));
     if (args_.random && !args_.duration) return config_error("random=True needs duration=, the length of the part");
-    if (args_.dtype != DType::kFloat32 && args_.dtype != DType::kInt16)
-      return config_error("dtype must be float32 or int16, got " + std::string(name_of(args_.dtype)));
     return {};
   }
   Result<void> draw(Drawer& /*drawer*/) const override { return {}; }
