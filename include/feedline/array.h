@@ -63,8 +63,9 @@ class Shape {
   std::int64_t operator[](std::size_t i) const { return extents_[i]; }
   std::int64_t elements() const;  // product of the extents; 1 for a scalar
   Shape with_front(std::int64_t extent) const;
-  Shape with_first(std::int64_t extent) const;  // replaces the first extent. Requires: dims() > 0
-  std::string to_string() const;                // "(3, 224, 224)"
+  Shape with_first(std::int64_t extent) const;                     // replaces the first extent. Requires: dims() > 0
+  Shape with_extent(std::size_t axis, std::int64_t extent) const;  // Requires: axis < dims()
+  std::string to_string() const;                                   // "(3, 224, 224)"
   const std::int64_t* begin() const { return extents_.data(); }
   const std::int64_t* end() const { return extents_.data() + dims_; }
   friend bool operator==(const Shape& a, const Shape& b);
@@ -78,6 +79,7 @@ struct ArraySpec {
   DType dtype = DType::kUint8;
   Shape shape;
   bool is_ragged() const { return shape.dims() > 0 && shape[0] == kAnyLength; }
+  std::size_t padded_axis() const;  // of kAnyLength, else 0. Requires: shape.dims() > 0
   // Requires: not is_ragged()
   std::size_t bytes() const { return static_cast<std::size_t>(shape.elements()) * size_of(dtype); }
   friend bool operator==(const ArraySpec&, const ArraySpec&) = default;
@@ -96,8 +98,8 @@ struct ArrayView {
 enum class BatchForm : std::uint8_t {
   kDense,   // consecutive rows of equal shape. A first extent of kAnyLength is the length of the batch's longest row,
             // known before any row is read (tokens, ragged arrays); the format itself pads shorter rows
-  kPadded,  // like kDense with kAnyLength, but row lengths are known only after reading; the batch has an array of
-            // lengths
+  kPadded,  // like kDense with kAnyLength, which may be any extent, but row lengths are known only after reading; the
+            // batch has an array of lengths
   kList,    // rows of any shapes, in one buffer, with offsets
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Uses another library to decode image formats that the engine does not support. The Python package feedline uses
-// Pillow for these formats.
+// Other libraries that decode. Images: formats that the engine does not support, for which the Python package feedline
+// uses Pillow. Audio: libsndfile for FLAC, Ogg, MP3 and others, and libsoxr for resampling, opened at run time.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "feedline/error.h"
 #include "feedline/operation.h"
@@ -42,5 +43,21 @@ class ForeignImages {
 void read_foreign_images_by(std::shared_ptr<const ForeignImages> images);
 // The number of images of each format that this process has decoded with ForeignImages.
 std::map<std::string, std::uint64_t> foreign_images_decoded();
+
+enum class AudioLibrary : std::uint8_t { kSndfile, kSoxr };
+
+// Sets the file that is opened if the system has no such library and the environment variable (FEEDLINE_LIBSNDFILE,
+// FEEDLINE_LIBSOXR) names none. The Python package passes the files in the packages soundfile and soxr.
+void set_packaged(AudioLibrary library, const std::string& file);
+
+// The extensions of audio files, in lower case, without a dot.
+std::vector<std::string> audio_extensions();
+
+struct AudioLibraryState {
+  std::string file;     // empty if the library was not found
+  std::string version;  // as the library reports it
+  std::string problem;  // if it was not found: why, and what to install
+};
+AudioLibraryState find_library(AudioLibrary library);
 
 }  // namespace feedline

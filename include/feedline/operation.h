@@ -360,6 +360,32 @@ struct Letterbox {
 struct Normalize {
   std::vector<float> mean, std;
 };
+// How audio is delivered: a part of the file, in seconds, resampled to `rate`, or at the file's own rate.
+struct Audio {
+  std::optional<int> rate;
+  bool mono = true;           // the mean of all channels
+  std::vector<int> channels;  // indexes of the chosen channels; empty: all. Not with mono
+  double offset = 0;
+  std::optional<double> duration;  // nullopt: to the end
+  bool random = false;             // draws the start of the part from [offset, end - duration]
+  DType dtype = DType::kFloat32;   // or int16
+};
+// Multiplies audio by a factor drawn in decibels.
+struct RandomGain {
+  Range gain{-6, 6};  // dB
+  double p = 1;
+};
+// Adds a random part of a random file at a signal-to-noise ratio that is drawn uniformly. Shorter files are repeated.
+struct AddNoise {
+  std::vector<std::string> noise;  // paths
+  Range snr{10, 20};               // dB
+  double p = 1;
+};
+// Plays the file faster by a factor drawn from `factors`, by resampling, which changes the pitch too. Runs before the
+// part is chosen, so offset and duration are seconds of the faster or slower sound.
+struct SpeedPerturbation {
+  std::vector<double> factors{0.9, 1.0, 1.1};
+};
 // A placeholder for an operation that applies to other fields. The placeholder preserves the indexes of later
 // operations, on which random draws depend.
 struct Skipped {};

@@ -70,6 +70,9 @@ struct FileColumn {
   // `position` of the list. Rows with shorter lists lack the field.
   std::shared_ptr<const std::vector<std::int64_t>> offsets = nullptr;
   std::uint64_t position = 0;
+  // For "audio": the part of each row's file, in seconds; a negative duration is the rest of the file. Empty: all of
+  // it.
+  std::vector<double> begins = {}, durations = {};
 };
 struct TextColumn {
   std::string name;

@@ -35,7 +35,7 @@ void pad(std::byte* from, std::byte* to, const Element& element, std::size_t ele
 
 // Returns the length of a row of a padded field, or 0 if the row was cleared.
 std::int64_t length_of(const memory::ListItem& item, const FieldSpec& spec) {
-  return item.shape.dims() == spec.array.shape.dims() ? item.shape[0] : 0;
+  return item.shape.dims() == spec.array.shape.dims() ? item.shape[spec.array.padded_axis()] : 0;
 }
 
 }  // namespace
@@ -58,13 +58,14 @@ Composed::Field Composed::measure_list(std::span<const memory::ListItem> items, 
 Composed::Field Composed::measure_padded(const FieldSpec& spec, std::span<const memory::ListItem> items,
                                          std::size_t stride, std::uint64_t rows) {
   Field field;
+  const std::size_t axis = spec.array.padded_axis();
   for (std::uint64_t row = 0; row < rows; ++row) {
     const memory::ListItem& item = items[row * stride];
     const std::int64_t length = length_of(item, spec);
-    FEEDLINE_CHECK(item.size == 0 || item.shape == spec.array.shape.with_first(length));
+    FEEDLINE_CHECK(item.size == 0 || item.shape == spec.array.shape.with_extent(axis, length));
     field.longest = std::max(field.longest, length);
   }
-  const ArraySpec row{spec.array.dtype, spec.array.shape.with_first(field.longest)};
+  const ArraySpec row{spec.array.dtype, spec.array.shape.with_extent(axis, field.longest)};
   FEEDLINE_CHECK(!__builtin_mul_overflow(row.bytes(), rows, &field.bytes));
   field.lengths_at = aligned(field.bytes);
   return field;
@@ -109,15 +110,22 @@ void Composed::copy(std::size_t k, const FieldSpec& spec, std::span<const memory
   std::byte* to = begin_of(field);
   const bool is_padded = spec.form == BatchForm::kPadded;
   const std::size_t row_bytes = is_padded && rows_ > 0 ? field.bytes / rows_ : 0;
+  std::size_t blocks = 1;
+  for (std::size_t i = 0; is_padded && i < spec.array.padded_axis(); ++i)
+    blocks *= static_cast<std::size_t>(spec.array.shape[i]);
   for (std::uint64_t row = 0; row < rows_; ++row) {
     const memory::ListItem& item = items[row * stride];
-    if (item.size > 0) std::memcpy(to, item.bytes.data(), item.size);
     if (!is_padded) {
+      if (item.size > 0) std::memcpy(to, item.bytes.data(), item.size);
       to += item.size;
       continue;
     }
-    pad(to + item.size, to + row_bytes, spec.pad, size_of(spec.array.dtype));
-    to += row_bytes;
+    // blocks: the channels of (channels, samples), or the whole row if the first extent is padded
+    const std::size_t item_bytes = item.size / blocks, block_bytes = row_bytes / blocks;
+    for (std::size_t block = 0; block < blocks; ++block, to += block_bytes) {
+      if (item_bytes > 0) std::memcpy(to, item.bytes.data() + block * item_bytes, item_bytes);
+      pad(to + item_bytes, to + block_bytes, spec.pad, size_of(spec.array.dtype));
+    }
     const std::int64_t length = length_of(item, spec);
     std::memcpy(begin_of(field) + field.lengths_at + row * sizeof length, &length, sizeof length);
   }
@@ -138,7 +146,9 @@ BatchField Composed::field(std::size_t k, const FieldSpec& spec) const {
             .absent = absent};
   const auto rows = static_cast<std::int64_t>(rows_);
   return {.name = spec.name,
-          .array = {data, {spec.array.dtype, spec.array.shape.with_first(field.longest).with_front(rows)}},
+          .array = {data,
+                    {spec.array.dtype,
+                     spec.array.shape.with_extent(spec.array.padded_axis(), field.longest).with_front(rows)}},
           .form = spec.form,
           .content = spec.content,
           .lengths = {data + field.lengths_at, {DType::kInt64, {rows}}},

@@ -196,5 +196,26 @@ TEST(BatchLayout, OfLateFieldsAloneTakesNoMemory) {
   EXPECT_EQ(layout.largest_field_from(1), (std::pair<std::size_t, std::size_t>(0, 0)));
 }
 
+// Audio is (channels, samples): each channel is padded at its end.
+TEST(ComposedOfAudio, PadsTheLastExtent) {
+  const Schema schema{{"audio", {DType::kInt16, {2, kAnyLength}}, BatchForm::kPadded}};
+  const BatchLayout layout(schema, 2);
+  std::vector<memory::ListItem> items(2);
+  const auto write = [&](std::size_t row, const Shape& shape, const std::vector<std::int16_t>& values) {
+    std::memcpy(items[row].take(shape, DType::kInt16).data(), values.data(), values.size() * sizeof(std::int16_t));
+  };
+  write(0, {2, 1}, {1, 2});
+  write(1, {2, 3}, {3, 4, 5, 6, 7, 8});
+  const auto memory = std::make_shared<DirtyAllocator>();
+  const auto composed = Composed::make(layout, items, 2, {memory, memory});
+  ASSERT_TRUE(composed);
+  const BatchField field = composed->field(0, schema[0]);
+  EXPECT_EQ(field.array.spec.shape, (Shape{2, 2, 3}));
+  const std::vector<std::int16_t> expected{1, 0, 0, 2, 0, 0, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(std::memcmp(field.array.data, expected.data(), expected.size() * sizeof(std::int16_t)), 0);
+  EXPECT_EQ(field.lengths.as<std::int64_t>()[0], 1);
+  EXPECT_EQ(field.lengths.as<std::int64_t>()[1], 3);
+}
+
 }  // namespace
 }  // namespace feedline::batch

@@ -6,6 +6,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "decode/audio/audio_reader.h"
+#include "decode/audio/sndfile_library.h"
+#include "format/sources/sample_name.h"
 
 namespace feedline::format {
 
@@ -134,6 +137,16 @@ std::shared_ptr<const RecordFormat> records_of(std::shared_ptr<const Format> for
 
 std::shared_ptr<const RowFormat> rows_of(std::shared_ptr<const Format> format) {
   return std::dynamic_pointer_cast<const RowFormat>(std::move(format));
+}
+
+Result<void> check_audio_library(const Format& format) {
+  for (std::size_t i = 0; i < format.fields().size(); ++i) {
+    if (format.fields()[i].kind != FieldKind::kAudio || format.size() == 0) continue;
+    const std::string file = format.where_field(0, i).shard;
+    if (!decode::needs_sndfile(to_lower(file.substr(file.rfind('.') + 1)))) continue;
+    if (const auto library = decode::sndfile_library(); !library) return std::unexpected(library.error());
+  }
+  return {};
 }
 
 bool is_ragged(const Format& format) {

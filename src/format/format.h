@@ -34,8 +34,9 @@ enum class FieldKind : std::uint8_t {
   // Stored bytes of a .npy file or of JSON lists, which geometric operations transform along with the sample's images.
   kBoxes,      // (N, 4)
   kKeypoints,  // (N, 2) or (N, K, 2)
+  kAudio,      // stored bytes of an audio file
 };
-// Returns the name of a kind in specs, from "image" to "keypoints". The name of kInteger is "value".
+// Returns the name of a kind in specs, from "image" to "audio". The name of kInteger is "value".
 std::string_view name_of(FieldKind kind);
 std::optional<FieldKind> field_kind_of(std::string_view name);
 
@@ -250,6 +251,10 @@ std::shared_ptr<const RowFormat> rows_of(std::shared_ptr<const Format> format);
 // Returns whether `format` is a row format in which a field has samples of different lengths, which are known without
 // reading.
 bool is_ragged(const Format& format);
+
+// kConfig: the extension of an audio field's first file shows that libsndfile is required, and it is not installed.
+// Reads nothing.
+Result<void> check_audio_library(const Format& format);
 
 // Opens a dataset. Fails with kConfig if the format, a field or the source is unknown, with kStorage if the source
 // cannot be listed or opened, and with kData if a shard is damaged.

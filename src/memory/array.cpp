@@ -94,6 +94,18 @@ Shape Shape::with_first(std::int64_t extent) const {
   return shape;
 }
 
+Shape Shape::with_extent(std::size_t axis, std::int64_t extent) const {
+  FEEDLINE_CHECK(axis < dims_);
+  Shape shape = *this;
+  shape.extents_[axis] = extent;
+  return shape;
+}
+
+std::size_t ArraySpec::padded_axis() const {
+  const auto found = std::find(shape.begin(), shape.end(), kAnyLength);
+  return found == shape.end() ? 0 : static_cast<std::size_t>(found - shape.begin());
+}
+
 std::string Shape::to_string() const {
   std::string text = "(";
   for (std::size_t i = 0; i < dims_; ++i) text += (i ? ", " : "") + std::to_string(extents_[i]);

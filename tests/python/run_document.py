@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import json
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import made_audio
 import made_megatron
 import numpy as np
 import torch
@@ -269,6 +271,20 @@ def packed_sequences_hold(names: Names) -> None:
     assert int(batch.cu_seqlens[-1]) == 3 * 8192
 
 
+def speech_names() -> Names:
+    rows = [{"audio_filepath": f"{i}.wav", "text": "words"} for i in range(40)]
+    for i, row in enumerate(rows):
+        made_audio.write_wav(Path(row["audio_filepath"]), made_audio.signal(2.5, seed=i))
+    Path("train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return {"feedline": feedline}
+
+
+def speech_holds(names: Names) -> None:
+    assert {tuple(batch.audio.shape[1:]) for batch in names["crops"].loader(8)} == {(1, 8000)}
+    longest = [int(batch.audio_length.max()) * len(batch.audio) for batch in names["loader"]]
+    assert max(longest) <= 20 * 16000 and len(names["train"]) == 40
+
+
 # the names with which a document's blocks begin, and a check after them
 def cache_holds(names: Names) -> None:
     next(iter(names["train"].center_crop(8).loader(8)))
@@ -279,6 +295,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "README.md": (dict, readme_holds),
     "sampling.md": (lambda: {"feedline": feedline}, sampling_holds),
     "storage-cache.md": (lambda: {"feedline": feedline}, cache_holds),
+    "audio.md": (speech_names, lambda names: len(names["batch"].audio) == 8),
     "custom-dataset.md": (custom_dataset_names, custom_dataset_holds),
     "decoded-cache.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
     "detection-data.md": (dict, detection_holds),
@@ -298,6 +315,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "remote-shards.md": (dict, remote_shards_hold),
     "reproducibility.md": (training_names, training_holds),
     "resume-on-a-cluster.md": (dict, cluster_holds),
+    "speech.md": (dict, speech_holds),
     "token-files.md": (dict, token_files_hold),
     "trace.md": (lambda: small(8, epochs=2), lambda names: next(Path("profiles").glob("*.gz"))),
     "tuning-live.md": (lambda: small(32), lambda names: names["loader"].stats()["controller"]["limit"] >= 1),

@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <memory>
@@ -90,6 +91,20 @@ void read_by(nb::object open, nb::object decode) {
 
 void bind_foreign_images(nb::module_& module) {
   module.def("read_foreign_images_by", &read_by, "open"_a, "decode"_a);
+  module.def("audio_extensions", &audio_extensions, "The extensions of audio files, without a dot.");
+  module.def(
+      "set_audio_library",
+      [](bool is_soxr, const std::string& file) {
+        set_packaged(is_soxr ? AudioLibrary::kSoxr : AudioLibrary::kSndfile, file);
+      },
+      "is_soxr"_a, "file"_a);
+  module.def(
+      "audio_library",
+      [](bool is_soxr) {
+        const AudioLibraryState state = find_library(is_soxr ? AudioLibrary::kSoxr : AudioLibrary::kSndfile);
+        return nb::make_tuple(state.file, state.version, state.problem);
+      },
+      "is_soxr"_a, nb::sig("def audio_library(is_soxr: bool) -> tuple[str, str, str]"));
   module.def("foreign_images_decoded", &foreign_images_decoded,
              "Returns the number of images that this process has decoded with Pillow, by kind.");
 }

@@ -169,7 +169,7 @@ class RowColumns {
   void add_files(const std::string& name, const std::string& kind, const std::string& root,
                  const std::vector<std::string>& literals, const std::vector<Cells>& cells, const nb::object& offsets,
                  std::uint64_t position) {
-    FileColumn column{name, kind, root, literals, cells};
+    FileColumn column{.name = name, .kind = kind, .root = root, .literals = literals, .cells = cells};
     if (!offsets.is_none()) {
       auto given = numbers_in<std::int64_t>(offsets);
       if (!offsets_ || *offsets_ != given)  // the fields of one column share the memory
@@ -177,6 +177,14 @@ class RowColumns {
       column.offsets = offsets_;
       column.position = position;
     }
+    options_.columns.emplace_back(std::move(column));
+  }
+  // begins, durations: buffers of float64, the part of each row's file in seconds; a negative duration is the rest.
+  void add_audio(const std::string& name, const std::string& root, const Cells& cells, const nb::object& begins,
+                 const nb::object& durations) {
+    FileColumn column{.name = name, .kind = "audio", .root = root, .literals = {"", ""}, .cells = {cells}};
+    column.begins = numbers_in<double>(begins);
+    column.durations = numbers_in<double>(durations);
     options_.columns.emplace_back(std::move(column));
   }
   void add_texts(const std::string& name, const Cells& cells) {
@@ -278,6 +286,7 @@ void bind_rows(nb::module_& module) {
       .def(nb::init<>())
       .def("add_files", &RowColumns::add_files, "name"_a, "kind"_a, "root"_a, "literals"_a, "cells"_a,
            "offsets"_a.none(), "position"_a)
+      .def("add_audio", &RowColumns::add_audio, "name"_a, "root"_a, "cells"_a, "begins"_a, "durations"_a)
       .def("add_texts", &RowColumns::add_texts, "name"_a, "cells"_a)
       .def("add_numbers", &RowColumns::add_numbers, "row"_a)
       .def("add_multi_hot", &RowColumns::add_multi_hot, "codes"_a, "classes"_a)

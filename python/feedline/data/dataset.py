@@ -24,6 +24,7 @@ from .loader_options import make_loader
 from .memory.rows import HeldTensor
 from .ops.augmentations import Augmentations
 from .ops.operations import Fields
+from .ops.sound import Sound
 from .ops.targets import Targets
 from .recorded_calls import Recorded
 from .selection.labels import Labels
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _WITHOUT_SOURCE = ("arrays", "mix", "rows", "tokens")
 
 
-class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
+class Dataset(Recorded, Targets, Sound, Augmentations, Splits, Labels, Tokenized):
     """Samples and the operations on their images. Immutable: every operation cheaply returns a new dataset.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and Pillow's pixels. A wrong
@@ -666,6 +667,7 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         timeout: float | None = None,
         buckets: int | Sequence[int] | None = None,
         max_tokens: int | None = None,
+        max_seconds: float | None = None,
         repeat: int = 1,
         mixup: float = 0.0,
         cutmix: float = 0.0,
@@ -682,7 +684,8 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
         """Returns a loader, whose native threads prefetch batches. The threads start at the first ``iter()``.
 
         Args:
-            batch_size: samples per batch, on each rank; None is only valid with ``max_tokens``.
+            batch_size: samples per batch, on each rank; None is only valid with ``max_tokens`` or
+                ``max_seconds``.
             shuffle: reshuffles globally every epoch, seeded by ``seed``. ``"shards"`` is for storage with slow random
                 access: it permutes the shards of a tar source, the files of a token source, the row groups of Parquet
                 files or the record batches of Arrow files, and shuffles samples within windows of ``shuffle_window`` of
@@ -736,6 +739,11 @@ class Dataset(Recorded, Targets, Augmentations, Splits, Labels, Tokenized):
                 sample's length is that of its longest field.
             max_tokens: maximum product of a batch's number of rows and its bucket's bound, so that short samples form
                 larger batches. Requires ``buckets``.
+            max_seconds: for audio: maximum product of a batch's number of rows and its longest sample, in seconds.
+                Samples are sorted into ``buckets`` by duration, by default 10; bounds are seconds. Durations are those
+                of the manifest, or are read from the headers of all files when the loader is created; nothing is
+                decoded. With :meth:`speed_perturbation`, the slowest factor counts. Rows are padded to the longest of
+                their batch.
             repeat: number of consecutive appearances of each sample (repeated augmentation), each with new random
                 numbers; with several ranks they are on different ranks. The length of an epoch does not change, so each
                 epoch covers a different part of the samples.

@@ -7,3 +7,4 @@ FORMATS = (
     "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "megatron", "datatrove",
     "table", "coco", "voc", "yolo", "pixels",
 )  # fmt: skip
+MANIFESTS = ("nemo", "kaldi", "lhotse", "common_voice", "librispeech")  # of speech, read by data/manifests

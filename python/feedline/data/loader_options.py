@@ -46,6 +46,13 @@ def _seconds(where: str, name: str, value: Any) -> float:
     return max(0.001, min(seconds, _LONGEST_S))  # 0 means no limit to the engine, which counts milliseconds
 
 
+def _length(where: str, name: str, value: Any) -> float:
+    seconds = arguments.real(where, name, value)
+    if seconds <= 0:
+        raise ConfigError(f"{where}: {name} must be a positive number of seconds or None, not {value!r}")
+    return seconds
+
+
 def _dtype(where: str, _: str, value: Any) -> str:
     return arguments.dtype(where, value, also=("bfloat16",))
 
@@ -69,6 +76,7 @@ CHECKS: dict[str, Callable[[str, str, Any], Any]] = {
     "layout": _word,
     "timeout": _seconds,
     "max_tokens": _count,
+    "max_seconds": _length,
     "repeat": _count,
     "mixup": arguments.real,
     "cutmix": arguments.real,
@@ -80,7 +88,9 @@ CHECKS: dict[str, Callable[[str, str, Any], Any]] = {
     "partner": _word,
 }
 # None keeps the engine's default of these.
-_OPTIONAL = frozenset({"batch_size", "memory_budget", "dtype", "timeout", "max_tokens", "num_classes", "partner"})
+_OPTIONAL = frozenset(
+    {"batch_size", "memory_budget", "dtype", "timeout", "max_tokens", "max_seconds", "num_classes", "partner"}
+)
 
 
 def engine_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -165,7 +175,7 @@ def make_loader(dataset: _engine.Dataset, given: Mapping[str, Any]) -> Loader:
         kinds=lambda: {name: kind for name, _, _, _, kind in dataset.schema()},
         explained=lambda text: _explained(text, dataset),
         on_gpu=cuda_device is not None,
-        batch_size=0 if given["buckets"] or given["max_tokens"] else given["batch_size"] or 0,
+        batch_size=0 if given["buckets"] or given["max_tokens"] or given["max_seconds"] else given["batch_size"] or 0,
         unopened=columns_of(dataset),
         notice=lambda: image_depth.warn(dataset),
         sampler=sampler,

@@ -14,9 +14,10 @@ from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
+from ..machine import audio_libraries
 from . import arguments, literals, recorded_calls
 from .dataset import Dataset
-from .format_names import FORMATS
+from .format_names import FORMATS, MANIFESTS
 from .source_spec import SourceSpec
 from .storage import node_cache, verification
 
@@ -58,6 +59,8 @@ def open(
               with its subfolders if it has only one split
             - folders of MDS or LitData, a folder saved by ``datasets``, LMDB databases, ``.npy`` and ``.npz`` files
             - tables (``.csv``, ``.tsv``, ``.jsonl``, also compressed), which may contain paths of files
+            - folders of audio files, with or without class folders; manifests of speech: NeMo's and Lhotse's JSON
+              lines, Kaldi's data folders, Common Voice's tables, LibriSpeech (docs/audio.md)
             - the JSON of a COCO set, the folder of a Pascal VOC set, the YAML of a YOLO set (docs/annotations.md)
             - token files of Megatron, by the names of their indexes (``"train_text_document.idx"``). A sample is the
               field ``tokens`` (int64) with ``tokens_length``, and ``mode`` if the index has modes
@@ -70,7 +73,8 @@ def open(
             ``"pipe:COMMAND"`` reads a tar from a command.
         format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
             ``"lmdb"``, ``"numpy"``, ``"megatron"``, ``"datatrove"``, ``"table"``, ``"coco"``, ``"voc"``,
-            ``"yolo"`` or ``"pixels"``; by default recognised by name and content.
+            ``"yolo"`` or ``"pixels"``; for speech ``"nemo"``, ``"kaldi"``, ``"lhotse"``, ``"common_voice"`` or
+            ``"librispeech"`` (docs/audio.md); by default recognised by name and content.
         fields: one spec per field; by default an image and a label. By format:
 
             - tars: an extension, or alternatives joined by ``;``: ``("jpg;png", "mask.png", "boxes.npy", "cls")``
@@ -143,6 +147,11 @@ def open(
     """
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
+    audio_libraries.use_packaged()
+    manifest = format if format in MANIFESTS else "" if format is not None else opening_of(source)
+    if manifest:
+        made = open_manifest(source, manifest, fields, cache, cache_limit, hedge)
+        return recorded_calls.made_by(made, "data.sources:open", options=given)
     annotations = annotations_of("open", images, split, crowd)
     spec = spec_of(source, format, fields, index, missing, allow_commands, annotations)
     spec = spec._replace(documents=arguments.flag("open", "documents", documents))
@@ -161,6 +170,26 @@ def open(
     warn_of_merged_folders("open", engine)
     _log_columns(engine)
     return recorded_calls.made_by(Dataset(engine, spec), "data.sources:open", options=given)
+
+
+def opening_of(source: Any) -> str:
+    """Returns the format of a manifest, or an empty string for other sources."""
+    if isinstance(source, str | os.PathLike) and _may_be_manifest(os.fspath(source)):
+        from .manifests import opening
+
+        return opening.format_of(source)
+    return ""
+
+
+def _may_be_manifest(path: Any) -> bool:
+    """Decides by the name whether a source is looked into, so that most sources do not import the readers."""
+    return isinstance(path, str) and (path.endswith((".jsonl", ".json", ".jsonl.gz", ".tsv")) or os.path.isdir(path))
+
+
+def open_manifest(source: Any, format: str, fields: Any, cache: Any, cache_limit: Any, hedge: Any) -> Dataset:
+    from .manifests import opening
+
+    return opening.open_manifest(source, format, fields, cache, cache_limit, hedge)
 
 
 def _log_columns(engine: _engine.Dataset) -> None:
@@ -290,7 +319,7 @@ def spec_of(
         )
     specs = arguments.field_specs("open", fields)
     if format is not None:
-        arguments.choice("open", "format", format, FORMATS)
+        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS))
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     has_index = index is not None and not (isinstance(index, str) and not index)
     index_path = arguments.output_path("open", "index", index) if has_index else ""

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "decode/audio/audio_reader.h"
 #include "decode/image_formats.h"
 #include "format/columnar/number_copy.h"
 #include "format/columnar/tensor_type.h"
@@ -135,6 +136,8 @@ std::string_view end_of(FieldKind kind, Bytes bytes) {
     case FieldKind::kImage:
     case FieldKind::kMask:
       return decode::extension_to_store(bytes);
+    case FieldKind::kAudio:
+      return decode::audio_extension_to_store(bytes);
     default:
       return bytes.empty() || bytes.front() == std::byte{0x93} ? "npy" : "json";
   }

@@ -52,6 +52,8 @@ void describe(const JsonValue& feature, const std::string& name, const std::vect
     if (column->name != name || is_plain) continue;
     if (type == "Image")
       take_image(feature, *column);
+    else if (type == "Audio")
+      column->is_audio = column->holds == Holds::kBytes;
     else if (type == "ClassLabel")
       take_names(feature, *column);
     else if (type == "Json")

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "decode/audio/audio_reader.h"
 #include "decode/image_formats.h"
 #include "format/field_kind.h"
 #include "format/lmdb/datum.h"
@@ -52,6 +53,7 @@ std::string extension_of(const LmdbField& field, const KeyPattern& pattern, Byte
   if (kind == FieldKind::kJson) return "json";
   if (kind == FieldKind::kArray) return "npy";
   if (kind == FieldKind::kInteger) return "cls";
+  if (kind == FieldKind::kAudio) return std::string(decode::audio_extension_to_store(value));
   return std::string(kind == FieldKind::kImage || kind == FieldKind::kMask ? decode::extension_to_store(value) : "bin");
 }
 

@@ -187,6 +187,7 @@ Result<std::shared_ptr<const Format>> open(const std::string& source, const Open
   auto format = (*entry)->open(source, options);
   if (!format) return located(with_archive_kind(std::move(format).error(), source, options), source);
   if (auto named = check_names(**format); !named) return located(named.error(), source);
+  if (auto has_library = check_audio_library(**format); !has_library) return located(has_library.error(), source);
   return format;
 }
 

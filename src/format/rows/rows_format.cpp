@@ -2,6 +2,7 @@
 #include "format/rows/rows_format.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <set>
@@ -76,6 +77,7 @@ Result<std::shared_ptr<const RecordFormat>> RowsFormat::open(RowOptions options,
   std::shared_ptr<RowsFormat> format(new RowsFormat(std::move(options), std::move(fields)));
   FEEDLINE_TRY(const Schemes schemes, format->scan_rows());
   FEEDLINE_CHECK_OK(format->choose_storage(schemes, wrap));
+  FEEDLINE_CHECK_OK(check_audio_library(*format));
   return format;
 }
 
@@ -131,6 +133,8 @@ Result<RowsFormat::Schemes> RowsFormat::scan_rows() {
           schemes.add(text);
         }
         fingerprint.add(text);
+        for (const auto* const times : {&files->begins, &files->durations})
+          if (!times->empty()) fingerprint.add(std::bit_cast<std::uint64_t>((*times)[row]));
       } else if (const auto* texts = std::get_if<TextColumn>(&column)) {
         fingerprint.add(text_of(*texts->cells, row, room));
       } else if (const auto* numbers = std::get_if<NumberColumn>(&column)) {

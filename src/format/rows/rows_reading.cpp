@@ -41,7 +41,13 @@ Result<void> RowsFormat::take(std::uint64_t row, std::span<const Bytes> files, m
     memory::Record::Field& field = record.fields[i];
     if (std::holds_alternative<FileColumn>(options_.columns[i])) {
       field.absent = file_column(row, i) == nullptr;
-      if (!field.absent) field.bytes = files[next++];
+      if (field.absent) continue;
+      field.bytes = files[next++];
+      if (fields_[i].kind == FieldKind::kAudio) take_range(row, i, field);
+      if (field.bytes.data() == nullptr && defers(record, i)) {
+        field.storage = storage_.get();
+        FEEDLINE_CHECK_OK(find_object(std::get<FileColumn>(options_.columns[i]), row, field.object, room));
+      }
     } else {
       find_value(row, i, field, room);
       FEEDLINE_TRY(const auto copy, record.more[own + i].make_room(field.bytes.size(), record.most_bytes));
@@ -51,6 +57,16 @@ Result<void> RowsFormat::take(std::uint64_t row, std::span<const Bytes> files, m
     record.bytes_read += field.bytes.size();
   }
   return {};
+}
+
+bool RowsFormat::defers(const memory::Record& record, std::size_t field) const {
+  return record.defers_audio && fields_[field].kind == FieldKind::kAudio && !storage_->is_remote();
+}
+
+void RowsFormat::take_range(std::uint64_t row, std::size_t field, memory::Record::Field& value) const {
+  const FileColumn& files = std::get<FileColumn>(options_.columns[field]);
+  if (!files.begins.empty()) value.range.begin = files.begins[row];
+  if (!files.durations.empty()) value.range.duration = files.durations[row];
 }
 
 Result<void> RowsFormat::read(std::uint64_t index, memory::Record& record) const {
@@ -65,6 +81,10 @@ Result<void> RowsFormat::read(std::uint64_t index, memory::Record& record) const
     if (files == nullptr) continue;
     memory::ByteBuffer& buffer = used == 0 ? record.storage : record.more[used - 1];
     auto found = find_object(*files, index, record.name, room);
+    if (found && defers(record, i)) {
+      list.all()[used++] = {};
+      continue;
+    }
     auto bytes = found ? storage_->read_all(record.name, buffer, left) : std::unexpected(std::move(found).error());
     if (bytes && bytes->empty() && !may_be_empty(fields_[i].kind)) bytes = data_error("an empty file", "format");
     if (!bytes) return failed(index, i, std::move(bytes).error());

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "decode/audio/audio_reader.h"
 #include "decode/image_formats.h"
 #include "format/sources/sample_name.h"
 
@@ -24,6 +25,8 @@ bool is_native_image_name(std::string_view name) {
   const decode::ImageFormat* const format = decode::format_of_extension(extension_of(name));
   return format != nullptr && format->codec != nullptr;
 }
+
+bool is_audio_name(std::string_view name) { return decode::is_audio_extension(extension_of(name)); }
 
 std::vector<std::string_view> native_extensions() { return image_column_names({}); }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Recognises image files and image columns by their names, with the extensions of decode/image_formats.h.
+// Recognises image and audio files and image columns by their names, with the extensions of decode/image_formats.h and
+// decode/audio/audio_reader.h.
 
 #include <initializer_list>
 #include <string_view>
@@ -16,6 +17,9 @@ bool is_image_name(std::string_view name);
 bool is_any_image_name(std::string_view name);
 // Returns whether the name ends in the extension of a format that the engine decodes itself.
 bool is_native_image_name(std::string_view name);
+
+// Returns whether the name ends in an extension of audio files.
+bool is_audio_name(std::string_view name);
 
 // The extensions of formats that the engine decodes itself, without a dot.
 std::vector<std::string_view> native_extensions();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "decode/audio/audio_reader.h"
 #include "format/field_kind.h"
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"
@@ -57,8 +58,10 @@ Result<FieldChoice> parse_field(const std::string& spec) {
 }  // namespace
 
 std::vector<FieldChoice> default_fields() {
-  return {{{"image", FieldKind::kImage}, strings(native_extensions())},
-          {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)}};
+  std::vector<FieldChoice> fields{{{"image", FieldKind::kImage}, strings(native_extensions())},
+                                  {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)}};
+  fields.push_back({{"audio", FieldKind::kAudio}, strings(decode::audio_extensions())});
+  return fields;
 }
 
 Result<std::vector<FieldChoice>> parse_fields(const std::vector<std::string>& specs) {
@@ -82,9 +85,19 @@ Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, b
     for (std::uint64_t i = 0; i < index->extensions(); ++i) present.insert(index->extension(i));
   }
   if (samples == 0) return config_error("the tar files have no samples");
+  const auto is_present = [&](const FieldChoice& field) {
+    return std::ranges::any_of(field.alternatives, [&](const auto& name) { return present.contains(name); });
+  };
+  // shards without images are shards of audio, if they have any
+  const auto is_audio = [&](const FieldChoice& field) { return field.description.kind == FieldKind::kAudio; };
+  const bool has_audio =
+      std::ranges::any_of(fields, [&](const FieldChoice& field) { return is_audio(field) && is_present(field); });
   std::vector<FieldChoice> chosen;
   for (FieldChoice& field : fields) {
-    if (std::ranges::any_of(field.alternatives, [&](const auto& name) { return present.contains(name); })) {
+    if (are_default && (is_audio(field) || (has_audio && field.description.kind == FieldKind::kImage)) &&
+        !is_present(field))
+      continue;
+    if (is_present(field)) {
       chosen.push_back(std::move(field));
       continue;
     }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "decode/audio/audio_reader.h"
 #include "decode/image_formats.h"
 #include "format/field_kind.h"
 #include "format/shards/member_files.h"
@@ -76,6 +77,7 @@ class FileWriter {
     if (one.field == nullptr) return "bin";
     if (kind == FieldKind::kArray) return "npy";
     if (kind == FieldKind::kInteger) return "cls";
+    if (kind == FieldKind::kAudio) return decode::audio_extension_to_store(bytes);
     return kind == FieldKind::kImage || kind == FieldKind::kMask ? decode::extension_to_store(bytes) : "bin";
   }
 

@@ -13,6 +13,7 @@
 #include "feedline/error.h"
 #include "memory/pixels.h"
 #include "memory/planes.h"
+#include "pipeline/fields/audio_source.h"
 #include "transform/chain.h"
 #include "transform/kernels/aligned_vector.h"
 #include "transform/kernels/axis_table.h"
@@ -59,6 +60,14 @@ struct TargetScratch {
   std::vector<std::byte> file, rows_file;  // for a cache
 };
 
+// State of one thread for audio.
+struct AudioScratch {
+  AudioSource source;
+  std::vector<float> read, mixed, resampled;  // interleaved
+  std::vector<float> planar, floats, noise;
+  std::vector<std::int16_t> read_16;
+};
+
 // The first image or mask of a sample. The size of the first field determines the geometry, and later images and masks
 // must have the same size.
 struct DrawnFor {
@@ -73,6 +82,7 @@ struct FieldScratch {
   std::unique_ptr<LabelScratch> labels;
   std::unique_ptr<TargetScratch> targets;
   std::unique_ptr<ViewScratch> views;
+  std::unique_ptr<AudioScratch> audio;
   DrawnFor drawn_for;  // of the current sample
 
   // Must be called after all parts have been created.

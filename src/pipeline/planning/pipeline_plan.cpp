@@ -27,8 +27,10 @@ constexpr int kMaxThreads = 1024;
 constexpr std::uint64_t kMostOfAllRanks = std::uint64_t{1} << 48;
 
 Result<void> check_options(const LoaderOptions& options) {
-  if (!options.batch_size && options.max_tokens == 0)
-    return config_error("loader: pass batch_size, or buckets and max_tokens");
+  if (!options.batch_size && options.max_tokens == 0 && options.max_seconds == 0)
+    return config_error("loader: pass batch_size, buckets and max_tokens, or max_seconds for audio");
+  if (!(options.max_seconds >= 0) || options.max_seconds > 1e9)
+    return config_error("loader: max_seconds must be a positive number");
   if (options.batch_size == 0) return config_error("loader: batch_size must be at least 1");
   if (options.num_workers < 0 || options.num_workers > kMaxThreads)
     return config_error("loader: num_workers must be between 0 and " + std::to_string(kMaxThreads) + ", got " +
@@ -78,7 +80,7 @@ Result<void> check_sampling(const Recipe& recipe, const LoaderOptions& options) 
   };
   if (recipe.mixture) return refuse("a mixture: set the weights of its datasets in mix() or with set_weights()");
   if (options.shard_window > 0) return refuse("shuffle=\"shards\"");
-  if (!options.bucket_bounds.empty() || options.buckets > 0) return refuse("buckets");
+  if (!options.bucket_bounds.empty() || options.buckets > 0 || options.max_seconds > 0) return refuse("buckets");
   const std::uint64_t samples = recipe.format->size();
   if (options.sampling->samples() == samples) return {};
   return config_error(
@@ -191,7 +193,7 @@ Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options,
 Result<void> check(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
   if (recipe.format->size() == 0) return config_error("loader: the dataset \"" + recipe.dataset + "\" has no samples");
-  return recipe.ragged ? check_ragged(options) : Result<void>();
+  return recipe.ragged || options.max_seconds > 0 ? check_ragged(options) : Result<void>();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "pipeline/sample/field_paths.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -9,6 +10,8 @@
 #include "decode/labels.h"
 #include "decode/text/json.h"
 #include "pipeline/fields/array_path.h"
+#include "pipeline/fields/audio_path.h"
+#include "pipeline/fields/audio_source.h"
 #include "pipeline/fields/device_cache_path.h"
 #include "pipeline/fields/device_decode_path.h"
 #include "pipeline/fields/device_rows.h"
@@ -79,6 +82,7 @@ auto first_of(const Field& field, const FieldStages& stages, Read read)
                                               records.fields().begin());
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
+  record.defers_audio = true;
   Error failure = config_error("'" + field.name + "': the first samples do not have this field").error();
   for (std::uint64_t sample = 0; sample < std::min(kTries, records.size()); ++sample) {
     if (auto done = records.read(sample, record); !done) {
@@ -244,6 +248,32 @@ Made make_array_path(const Field& field, const FieldStages& stages, BatchForm fo
       belongs_to_boxes(field, stages));
 }
 
+// A batch's rows are padded unless audio(duration=) gives all the same length and collate("stack") requires it.
+Made make_audio_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (stages.cache != nullptr)
+    return config_error("cache: '" + field.name +
+                        "' is audio, which a cache does not support; omit the field or the cache");
+  FEEDLINE_TRY(const decode::AudioInfo first,
+               first_of(field, stages, [](const memory::Record::Field& stored) -> Result<decode::AudioInfo> {
+                 AudioSource source;
+                 FEEDLINE_CHECK_OK(source.open(stored));
+                 FEEDLINE_TRY(const auto reader, decode::open_audio(source));
+                 return reader->info();
+               }));
+  FEEDLINE_TRY(AudioPlan plan, plan_audio(transform::operations_for(stages.operations, field.name), first));
+  Shape shape{std::int64_t{plan.channels}, kAnyLength};
+  if (form == BatchForm::kList) shape = {kAnyLength, kAnyLength};
+  if (form == BatchForm::kDense) {
+    if (!plan.audio.duration)
+      return config_error("collate: '" + field.name +
+                          "' has samples of any length; use audio(duration=) or collate(\"pad\")");
+    shape = {std::int64_t{plan.channels}, std::llround(*plan.audio.duration * plan.rate)};
+  }
+  const DType dtype = plan.audio.dtype;
+  return std::make_shared<const AudioPath>(FieldSpec{.name = field.name, .array = {dtype, shape}, .form = form},
+                                           std::move(plan));
+}
+
 TargetPath::Part part_of(const Field& field, const FieldStages& stages) {
   if (belongs_to_boxes(field, stages)) return TargetPath::Part::kBelongsToBoxes;
   const bool is_only = std::ranges::count(stages.records.fields(), FieldKind::kBoxes, &Field::kind) == 1;
@@ -297,9 +327,9 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   const bool is_padded = is_ragged && stages.records.is_in_memory();
   const bool has_lengths =
       is_target(field) || is_stack(field) || (is_ragged && !is_padded) || belongs_to_boxes(field, stages);
-  BatchForm form = is_stored(field) || has_lengths ? BatchForm::kList
-                   : is_padded                     ? BatchForm::kPadded
-                                                   : BatchForm::kDense;
+  BatchForm form = is_stored(field) || has_lengths                ? BatchForm::kList
+                   : is_padded || field.kind == FieldKind::kAudio ? BatchForm::kPadded
+                                                                  : BatchForm::kDense;
   // collations of an image apply to each of its views
   const auto names = [&](const Collation& collation, const std::string& name) {
     return std::ranges::find(collation.fields, name) != collation.fields.end();
@@ -387,7 +417,7 @@ bool can_collate(const Field& field, BatchForm form) {
     case BatchForm::kDense:
       return !is_stored(field) && !is_stack(field);
     case BatchForm::kPadded:
-      return field.kind == FieldKind::kArray || is_stack(field) || is_target(field);
+      return field.kind == FieldKind::kArray || field.kind == FieldKind::kAudio || is_stack(field) || is_target(field);
     case BatchForm::kList:
       return field.kind != FieldKind::kInteger || field.may_be_absent;
   }
@@ -427,6 +457,8 @@ Made make_field_path(const Field& field, const FieldStages& stages) {
     case FieldKind::kBoxes:
     case FieldKind::kKeypoints:
       return make_target_path(field, stages, form);
+    case FieldKind::kAudio:
+      return make_audio_path(field, stages, form);
     case FieldKind::kBytes:
       return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
     case FieldKind::kText:

@@ -48,6 +48,10 @@ bool is_boxes(const format::FieldDescription& field) { return field.kind == form
 
 bool draws_by_boxes(const Operation& operation) { return operation->properties().draws_by_boxes; }
 
+bool is_audio(const format::FieldDescription& field) { return field.kind == format::FieldKind::kAudio; }
+
+bool is_for_audio(const Operation& operation) { return operation->properties().stage == transform::Stage::kAudio; }
+
 // Returns whether the operation is or contains a crop that depends on the sample's boxes. An operation that is applied
 // with a probability has no access to boxes.
 bool holds_crop_by_boxes(const Operation& operation) {
@@ -120,6 +124,10 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
       if (field->kind == format::FieldKind::kBoxes) continue;
       return config_error("boxes: '" + name + "' is " + std::string(format::name_of(field->kind)) +
                           "; mark boxes with \":boxes\" after the spec in fields= of open()");
+    }
+    if (is_for_audio(operation)) {
+      if (is_audio(*field)) continue;
+      return config_error(start + "'" + name + "' is " + std::string(format::name_of(field->kind)) + ", not audio");
     }
     if (!is_pixels(*field) && !is_target(*field))
       return config_error(start + "'" + name + "' is not an image, mask, boxes or keypoints");
@@ -212,11 +220,16 @@ Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations,
   return {};
 }
 
-// Operations need pixels.
+// Operations need pixels or audio.
 Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
-  if (std::ranges::any_of(recipe.format->fields(), &is_pixels)) return {};
-  const std::string what = operations.empty() ? "dtype" : std::string(name_of(operations.front()));
-  if (operations.empty() && !dtype) return {};
+  const auto& fields = recipe.format->fields();
+  const auto of_audio = std::ranges::find_if(operations, &is_for_audio);
+  if (of_audio != operations.end() && std::ranges::none_of(fields, &is_audio))
+    return config_error(std::string(name_of(*of_audio)) + ": the samples of \"" + recipe.dataset + "\" have no audio");
+  if (std::ranges::any_of(fields, &is_pixels)) return {};
+  const auto of_pixels = std::ranges::find_if_not(operations, &is_for_audio);
+  if (of_pixels == operations.end() && !dtype) return {};
+  const std::string what = of_pixels == operations.end() ? "dtype" : std::string(name_of(*of_pixels));
   return config_error(what + ": the samples of \"" + recipe.dataset + "\" have no image");
 }
 
@@ -491,7 +504,7 @@ std::vector<std::string> explain_images(const Recipe& recipe) {
     of_fields = explain_fields(recipe);
   else if (recipe.images > 0)
     of_fields = recipe.paths[recipe.image_field]->explain();
-  else if (recipe.decoder || (recipe.cache && recipe.cache->is_on_device()))
+  else
     for (const auto& path : recipe.paths) std::ranges::move(path->explain(), std::back_inserter(of_fields));
   std::ranges::move(of_fields, std::back_inserter(lines));
   if (std::string made = recipe.checkpoints ? recipe.checkpoints->explain() : ""; !made.empty())

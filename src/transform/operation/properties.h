@@ -17,6 +17,7 @@ enum class Stage : std::uint8_t {
   kPixels,   // on 8-bit pixels
   kTargets,  // on boxes, never on pixels
   kValues,   // on values, while rows of the batch are written
+  kAudio,    // on audio, never on pixels
 };
 
 struct Properties {
@@ -47,6 +48,10 @@ struct Properties {
   const op::Decode* decode = nullptr;
   const op::Boxes* boxes = nullptr;
   const op::SanitizeBoundingBoxes* sanitize = nullptr;
+  const op::Audio* audio = nullptr;
+  const op::SpeedPerturbation* speed = nullptr;
+  const op::AddNoise* noise = nullptr;
+  const op::RandomGain* gain = nullptr;
 };
 
 }  // namespace feedline::transform

@@ -11,6 +11,7 @@ from ...errors import ConfigError
 from .. import recorded_calls
 from ..dataset import Dataset
 from .row_dataset import RowDataset
+from .row_files import are_audio
 from .table_columns import TableColumns, columns_of, image_column, index_of, require_column
 
 
@@ -27,7 +28,7 @@ def files(
     hedge: bool = False,
     **columns: Any,
 ) -> Dataset:
-    """Creates a dataset from a list of image files and their labels.
+    """Creates a dataset from a list of image or audio files and their labels.
 
     ::
 
@@ -36,9 +37,9 @@ def files(
 
     Args:
         paths: one path or URL per sample, in a list, a NumPy array or a column of a pandas, polars or Arrow table; a
-            path may occur several times. Local paths and URLs may be mixed. A list of paths per sample creates the
-            fields ``image_0``, ``image_1`` and so on; in samples with fewer images these fields are None, so they must
-            be batched as lists (``collate("list")``).
+            path may occur several times. Local paths and URLs may be mixed. The field is ``image``, or ``audio`` if
+            they are audio files. A list of paths per sample creates the fields ``image_0``, ``image_1`` and so on; in
+            samples with fewer images these fields are None, so they must be batched as lists (``collate("list")``).
         label: one label per sample. Integers are used unchanged (int64). Text and pandas categories become class
             numbers (int64), with the names in :attr:`Dataset.classes`; text is numbered in sorted order, categories in
             their own order. Floats remain float64, or become int64 if all of them are whole numbers. Missing values are
@@ -47,8 +48,9 @@ def files(
             vector of shape (classes) with 1 for each tag; an empty cell means no tag.
         separator: the string that separates tags in text, such as ``" "``; if None, the text is one tag.
         fields: the fields to deliver, in order, as ``"NAME"``, ``"NAME:KIND"`` or ``"NEW=NAME:KIND"``; NAME is
-            ``image``, ``label`` or a column. Kinds are ``image`` and ``mask`` (paths of files), ``class``, ``value``,
-            ``array``, ``boxes`` (N, 4), ``keypoints`` (N, 2) or (N, K, 2), and ``text``. By default all.
+            ``image``, ``audio``, ``label`` or a column. Kinds are ``image``, ``mask`` and ``audio`` (paths of files),
+            ``class``, ``value``, ``array``, ``boxes`` (N, 4), ``keypoints`` (N, 2) or (N, K, 2), and ``text``. By
+            default all.
         root: the folder to which relative paths refer; by default the working directory.
         cache, cache_limit, hedge: as in :func:`feedline.open`.
         columns: further fields, with one value per sample: numbers (integers are int64), arrays, text, or paths of
@@ -74,7 +76,10 @@ def files(
             given[name] = value
     source = TableColumns("files", given, index_of(paths))
     made = RowDataset(where, source, _root(where, root))
-    made.images = "image"
+    if are_audio(made.column("image")):
+        made.audio = "image"
+    else:
+        made.images = "image"
     made.label = "label" if label is not None else None
     made.tags = "multi_label" if multi_label is not None else None
     made.separator = _separator(where, separator)
@@ -102,6 +107,7 @@ def table(
     source: Any,
     *,
     image: str | None = None,
+    audio: str | None = None,
     label: str | None = None,
     target: str | Sequence[str] | None = None,
     multi_label: str | None = None,
@@ -127,6 +133,7 @@ def table(
         image: the column of paths or URLs, or of lists of paths (as in :func:`feedline.files`). By default a column
             called ``image``, ``path``, ``file_name``, ``filename``, ``filepath``, ``file``, ``img``, ``image_path`` or
             ``image_file``, or else the first column of image paths.
+        audio: the column of paths or URLs of audio files; without `image`, samples then have no image.
         label: the column of labels, as in :func:`feedline.files`.
         target: names of columns of numbers. The field ``target`` is float32 of shape (columns), or a float32 scalar if
             a single name is given.
@@ -155,15 +162,15 @@ def table(
     if label is not None and multi_label is not None:
         raise ConfigError("table: pass label= or multi_label=, not both")
     read = columns_of(source)
-    for option, value in (("image", image), ("label", label), ("multi_label", multi_label)):
+    for option, value in (("image", image), ("audio", audio), ("label", label), ("multi_label", multi_label)):
         if value is not None:
             require_column(option, value, read)
     names = [target] if isinstance(target, str) else list(target or ())
     for name in names:
         require_column("target", name, read)
     made = RowDataset(where, read, read.folder if root is None else _root(where, root))
-    made.images, made.template = image, template
-    if image is None and template is None:
+    made.images, made.template, made.audio = image, template, audio
+    if image is None and template is None and audio is None:
         made.images = image_column(where, read)
     made.label, made.tags, made.separator = label, multi_label, _separator(where, separator)
     made.targets, made.is_scalar = names, isinstance(target, str)
@@ -171,6 +178,7 @@ def table(
     options = {
         "source": read.only(made.used) if read.is_frame else source,
         "image": image if template is not None else made.images,
+        "audio": audio,
         "label": label,
         "target": target,
         "multi_label": multi_label,

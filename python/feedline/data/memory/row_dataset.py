@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ConfigError
+from ...machine import audio_libraries
 from .. import arguments
 from ..dataset import Dataset
 from ..source_spec import SourceSpec
@@ -22,6 +23,7 @@ class RowDataset:
     """The arguments of one call to :func:`files` or :func:`table`."""
 
     images: str | None = None
+    audio: str | None = None  # column
     template: str | None = None
     label: str | None = None
     tags: str | None = None
@@ -62,6 +64,7 @@ class RowDataset:
         if self._source.index is not None:
             self._fields.columns.set_row_names(name_cells(self._source.index))
         self._fields.columns.set_unopened(self._unopened())
+        audio_libraries.use_packaged()
         options = {
             **node_cache.of_open(cache, cache_limit),
             "hedge": arguments.flag(self._where, "hedge", hedge),
@@ -86,7 +89,9 @@ class RowDataset:
         return left + [(name, holds, "this version cannot read it", "") for name, holds in self._source.unread]
 
     def _usual(self) -> list[tuple[str, str, str]]:
-        names = ["image"]
+        has_images = self.images is not None or self.template is not None
+        names = ["image"] if has_images else []
+        names += ["audio"] if self.audio is not None else []
         names += ["label"] if self.label is not None or self.tags is not None else []
         names += ["target"] if self.targets else []
         return [(name, name, "") for name in (*names, *self.more)]
@@ -107,6 +112,8 @@ class RowDataset:
                 fields.add_template(name, self.template, list(self._source.columns), self.column)
             else:
                 fields.add_files(name, self.column(str(self.images)), kind or "image")
+        elif role == "audio" and self.audio is not None:
+            fields.add_files(name, self.column(self.audio), kind or "audio")
         elif role == "label" and self.tags is not None:
             fields.add_multi_hot(name, self.column(self.tags), self.separator)
         elif role == "label" and self.label is not None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...errors import ConfigError
 from .column import Column, fail_mixed, nested, shown
-from .row_files import FileFields, are_images, text_of_codes
+from .row_files import FileFields, are_audio, are_images, text_of_codes
 from .tags import numbered_tags
 
 _NEEDS_LABEL = "every row needs a label: drop such rows, as with dropna(), or fill them, as with fillna('unknown')"
@@ -131,7 +131,7 @@ class RowFields(FileFields):
 
     def add_any(self, name: str, column: Column, kind: str) -> None:
         """Adds another column, with the given `kind`, or with a kind inferred from the column's name and values."""
-        if kind in ("image", "mask"):
+        if kind in ("image", "mask", "audio"):
             self.add_files(name, column, kind)
         elif kind in ("class", "value"):
             self.add_label(name, column, kind)
@@ -141,13 +141,15 @@ class RowFields(FileFields):
             self.add_numbers(name, column, kind)
         elif kind:
             raise ConfigError(
-                f"{self._where}: fields: the kind {kind!r} of {name!r} is not one of image, mask, class, value, array, "
-                "boxes, keypoints, text"
+                f"{self._where}: fields: the kind {kind!r} of {name!r} is not one of image, mask, audio, class, value, "
+                "array, boxes, keypoints, text"
             )
         elif name in ("boxes", "keypoints"):
             self.add_numbers(name, column, name)
         elif column.cells is not None and are_images(column):
             self.add_files(name, column, "mask" if name.startswith(("mask", "seg")) else "image")
+        elif column.cells is not None and are_audio(column):
+            self.add_files(name, column, "audio")
         elif column.cells is not None or column.codes is not None:
             self.add_text(name, column)
         else:

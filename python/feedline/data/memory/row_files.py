@@ -92,6 +92,16 @@ class FileFields:
             )
         self._add_files(name, "image", literals, cells)
 
+    def add_audio(self, name: str, column: Column, begins: Sequence[float], durations: Sequence[float]) -> None:
+        """Adds a field of audio files, of which each row is a part in seconds; a negative duration is the rest."""
+        import numpy
+
+        column.require_values("every row needs a path")
+        assert column.cells is not None
+        times = [numpy.asarray(values, numpy.float64).tobytes() for values in (begins, durations)]
+        self.columns.add_audio(name, self._root, column.cells, *times)
+        self.names.append(name)
+
     def _add_files(
         self,
         name: str,
@@ -108,11 +118,18 @@ class FileFields:
         """Raises ConfigError if none of the first values of a column looks like a file name or names an existing
         file.
         """
+        from .. import audio_formats
         from ..image_formats import EXTENSIONS
 
         for path in map(os.fsdecode, paths):
             full = path if os.path.isabs(path) or _URL.match(path) else os.path.join(self._root, path)
-            if path.rpartition(".")[2].lower() in EXTENSIONS or _URL.match(full) or os.path.isfile(full):
+            extension = path.rpartition(".")[2].lower()
+            if (
+                extension in EXTENSIONS
+                or extension in audio_formats.EXTENSIONS
+                or _URL.match(full)
+                or os.path.isfile(full)
+            ):
                 return
         if paths:
             column.fail(0, f"is {shown(os.fsdecode(paths[0]))}, which is not the path of a file; {_advice_of(column)}")
@@ -125,6 +142,15 @@ def _advice_of(column: Column) -> str:
 def are_images(column: Column) -> bool:
     from ..image_formats import EXTENSIONS
 
+    seen = [os.fsdecode(text) for text in column.text_list(_LOOKED_AT) if text is not None]
+    return bool(seen) and all(text.rpartition(".")[2].lower() in EXTENSIONS for text in seen)
+
+
+def are_audio(column: Column) -> bool:
+    from ..audio_formats import EXTENSIONS
+
+    if column.cells is None:
+        return False
     seen = [os.fsdecode(text) for text in column.text_list(_LOOKED_AT) if text is not None]
     return bool(seen) and all(text.rpartition(".")[2].lower() in EXTENSIONS for text in seen)
 

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recognises manifests, and opens them as datasets."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from ...errors import ConfigError, Error
+from ..dataset import Dataset
+from ..memory.row_dataset import RowDataset
+from ..memory.table_columns import TableColumns
+from . import common_voice, kaldi, lhotse, librispeech, nemo
+from .utterances import Utterances, lines_of
+
+_READERS: dict[str, Callable[[str], Utterances]] = {
+    "common_voice": common_voice.read,
+    "kaldi": kaldi.read,
+    "lhotse": lhotse.read,
+    "librispeech": librispeech.read,
+    "nemo": nemo.read,
+}
+_SEEN = 512  # files of a folder in which a transcript is searched
+
+
+def format_of(source: Any) -> str:
+    """Returns the format of a manifest by its content; an empty string for any other source."""
+    if not isinstance(source, str | os.PathLike):
+        return ""
+    path = os.fspath(source)
+    if not isinstance(path, str) or "://" in path:
+        return ""
+    try:
+        if os.path.isdir(path):
+            if os.path.exists(os.path.join(path, "wav.scp")):
+                return "kaldi"
+            return "librispeech" if _has_transcript(path, 3) else ""
+        if path.endswith((".jsonl", ".json", ".jsonl.gz")) and os.path.isfile(path):
+            return _format_of_lines(path)
+        if path.endswith(".tsv") and os.path.isfile(path):
+            header = next((text for _, text in lines_of(path)), "").split("\t")
+            return "common_voice" if {"client_id", "path", "sentence"} <= set(header) else ""
+    except (OSError, Error):
+        return ""  # other formats report the error
+    return ""
+
+
+def _has_transcript(folder: str, levels: int) -> bool:
+    with os.scandir(folder) as entries:
+        first = None
+        for entry in islice(entries, _SEEN):
+            if entry.name.endswith(".trans.txt"):
+                return True
+            if first is None and entry.is_dir():
+                first = entry.path
+    return first is not None and levels > 1 and _has_transcript(first, levels - 1)
+
+
+def _format_of_lines(path: str) -> str:
+    with open(path, "rb") as file:
+        if not path.endswith(".gz") and file.read(1) != b"{":
+            return ""  # lists and other JSON are not read completely here
+    text = next((text for _, text in lines_of(path)), "")
+    try:
+        row = json.loads(text)
+    except ValueError:
+        return ""
+    if not isinstance(row, dict):
+        return ""
+    if "audio_filepath" in row:
+        return "nemo"
+    return "lhotse" if isinstance(row.get("recording"), dict) and "start" in row else ""
+
+
+def open_manifest(path: Any, format: str, fields: Any, cache: Any, cache_limit: Any, hedge: Any) -> Dataset:
+    """Opens a manifest as a dataset with the fields ``audio`` and, if it has transcripts, ``text``.
+
+    Raises:
+        ConfigError: the manifest has no utterances, or names audio of a kind that is not supported.
+        DataError: a line is damaged.
+        StorageError: a file cannot be read.
+    """
+    source = os.fspath(path)
+    if not isinstance(source, str) or "://" in source:
+        raise ConfigError(f"open: a manifest must be a local file or folder, not {source!r}; its audio may be URLs")
+    from ...errors import StorageError
+
+    try:
+        rows = _READERS[format](source)
+    except OSError as error:
+        raise StorageError(f"open: {error.filename or source}: {error.strerror}") from None
+    if not rows.paths:
+        raise ConfigError(f"open: the manifest {source!r} ({format}) has no utterances")
+    return _ManifestDataset(rows).dataset(fields, cache, cache_limit, hedge)
+
+
+class _ManifestDataset(RowDataset):
+    def __init__(self, rows: Utterances) -> None:
+        columns = TableColumns(rows.source, {"audio": rows.paths, **rows.columns})
+        super().__init__("open", columns, "")
+        self._rows = rows
+
+    def _usual(self) -> list[tuple[str, str, str]]:
+        names = ["audio"]
+        if any(self._rows.columns.get("text", ())):
+            names.append("text")
+        return [(name, name, "") for name in names]
+
+    def _add(self, name: str, role: str, kind: str) -> None:
+        if role == "audio":
+            self._fields.add_audio(name, self.column("audio"), self._rows.begins, self._rows.durations)
+        else:
+            super()._add(name, role, kind or "text")

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decode/audio/audio_reader.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "decode/audio/mp3_frames.h"
+#include "decode/audio/pcm_layout.h"
+#include "decode/audio/pcm_reader.h"
+#include "decode/audio/sndfile_reader.h"
+#include "decode/file_bytes.h"
+
+namespace feedline::decode {
+namespace {
+
+struct AudioFormat {
+  std::string_view name;
+  std::string_view extensions[6] = {};                             // the usual one first, empty ones last
+  Result<PcmLayout> (*read_header)(ByteSource& source) = nullptr;  // nullptr: libsndfile reads it
+};
+
+constexpr AudioFormat kFormats[] = {
+    {"WAV", {"wav", "wave", "rf64", "bw64"}, read_wav_header},
+    {"AIFF", {"aiff", "aif", "aifc"}, read_aiff_header},
+    {"AU", {"au", "snd"}, read_au_header},
+    {"FLAC", {"flac"}},
+    {"Vorbis", {"ogg", "oga"}},
+    {"Opus", {"opus"}},
+    {"MP3", {"mp3", "mp2"}},
+    {"W64", {"w64"}},
+    {"CAF", {"caf"}},
+    {"NIST", {"sph", "nist"}},
+};
+
+const AudioFormat& named(std::string_view name) { return *std::ranges::find(kFormats, name, &AudioFormat::name); }
+
+const AudioFormat* of_extension(std::string_view extension) {
+  if (extension.empty()) return nullptr;
+  const auto* const found = std::ranges::find_if(kFormats, [&](const AudioFormat& format) {
+    return std::ranges::find(format.extensions, extension) != std::end(format.extensions);
+  });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+// Returns the format whose signature matches, or nullptr. MP3 without a tag has no signature.
+const AudioFormat* of_signature(Bytes head) {
+  const auto is = [&](std::string_view first, std::string_view kind = {}) {
+    return begins_with(head, first) && begins_with(part(head, 8), kind);
+  };
+  if (is("RIFF", "WAVE") || is("RF64", "WAVE") || is("BW64", "WAVE")) return &named("WAV");
+  if (is("FORM", "AIFF") || is("FORM", "AIFC")) return &named("AIFF");
+  if (is(".snd")) return &named("AU");
+  if (is("fLaC")) return &named("FLAC");
+  if (is("OggS")) return &named("Vorbis");
+  if (is("riff\x2E\x91\xCF\x11")) return &named("W64");
+  if (is("caff")) return &named("CAF");
+  if (is("NIST_1A\n")) return &named("NIST");
+  if (is("ID3")) return &named("MP3");
+  const auto mp3 = parse_mp3_header(head);
+  return mp3 && mp3->frame_bytes > 0 ? &named("MP3") : nullptr;
+}
+
+std::string what_is(Bytes head) {
+  if (begins_with(part(head, 4), "ftyp"))
+    return "audio in MP4 (AAC, ALAC) is not supported; convert the file, for example with: ffmpeg -i in.m4a out.flac";
+  if (head.size() >= 2 && number(head.first(2), true) >> 4 == 0xFFF)
+    return "AAC is not supported; convert the file, for example with: ffmpeg -i in.aac out.flac";
+  if (begins_with(head, "\x30\x26\xB2\x75"))
+    return "WMA is not supported; convert the file, for example with: ffmpeg -i in.wma out.flac";
+  return "not an audio file: expected WAV, FLAC, Ogg, MP3, AIFF or AU";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AudioReader>> open_audio(ByteSource& source) {
+  constexpr std::size_t kHead = 64;
+  FEEDLINE_TRY(const Bytes first, source.bytes(0, kHead));
+  if (first.empty()) return data_error("an empty file", "decode");
+  const AudioFormat* format = of_signature(first);
+  if (format == nullptr) return data_error(what_is(first), "decode");
+  if (format->name == "Vorbis") {
+    const Bytes packet = part(first, 28);  // after the header of a page with one segment
+    if (begins_with(packet, "OpusHead"))
+      format = &named("Opus");
+    else if (begins_with(packet,
+                         "\x7F"
+                         "FLAC"))
+      format = &named("FLAC");
+  }
+  std::unique_ptr<AudioReader> reader;
+  if (format->read_header != nullptr) {
+    FEEDLINE_TRY(const PcmLayout layout, format->read_header(source));
+    if (layout.unsupported.empty()) {
+      reader = std::make_unique<PcmReader>(source, layout);
+    } else {
+      auto opened = SndfileReader::open(source, format->name);
+      if (!opened) {
+        opened.error().what = std::string(format->name) + " with " + layout.unsupported + ": " + opened.error().what;
+        return opened;
+      }
+      reader = std::move(*opened);
+    }
+  } else {
+    FEEDLINE_TRY(reader, SndfileReader::open(source, format->name));
+  }
+  if (reader->info().frames == 0) return data_error(std::string(format->name) + ": the file has no samples", "decode");
+  return reader;
+}
+
+std::string_view audio_extension(std::span<const std::byte> head) {
+  const AudioFormat* const format = of_signature(head);
+  return format == nullptr ? std::string_view() : format->extensions[0];
+}
+
+std::string_view audio_extension_to_store(std::span<const std::byte> file) {
+  const std::string_view extension = audio_extension(file);
+  return extension.empty() ? "bin" : extension;
+}
+
+bool is_audio_extension(std::string_view extension) { return of_extension(extension) != nullptr; }
+
+std::vector<std::string_view> audio_extensions() {
+  std::vector<std::string_view> all;
+  for (const AudioFormat& format : kFormats)
+    for (const std::string_view extension : format.extensions)
+      if (!extension.empty()) all.push_back(extension);
+  return all;
+}
+
+bool needs_sndfile(std::string_view extension) {
+  const AudioFormat* const format = of_extension(extension);
+  return format != nullptr && format->read_header == nullptr;
+}
+
+std::int16_t to_int16(float sample) {
+  const float scaled = std::nearbyint(sample * 32768.0F);
+  return static_cast<std::int16_t>(std::clamp(scaled, -32768.0F, 32767.0F));
+}
+
+}  // namespace feedline::decode

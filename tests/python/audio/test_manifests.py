@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Manifests of speech: NeMo, Kaldi, Lhotse, Common Voice and LibriSpeech."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from made_audio import RATE, floats, signal, write_wav
+
+import feedline
+
+
+@pytest.fixture
+def wavs(tmp_path: Path) -> list[Path]:
+    return [write_wav(tmp_path / f"wavs/{i}.wav", signal(1.0, seed=i)) for i in range(3)]
+
+
+def lines(path: Path, rows: list[Any]) -> Path:
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(text.encode()))
+    else:
+        path.write_text(text)
+    return path
+
+
+def part(seed: int, begin: float, end: float) -> Any:
+    return floats(signal(1.0, seed=seed))[:, round(begin * RATE) : round(end * RATE)]
+
+
+def test_nemo(tmp_path: Path, wavs: list[Path]) -> None:
+    rows = [
+        {"audio_filepath": "wavs/0.wav", "duration": 1.0, "text": "zero"},
+        {"audio_filepath": str(wavs[1]), "offset": 0.25, "duration": 0.5, "text": "one", "lang": "en"},
+        {"audio_filepath": "wavs/2.wav", "offset": 0.5, "text": "two"},
+    ]
+    path = lines(tmp_path / "train.json", rows)
+    for data in (feedline.open(path), feedline.open(path, format="nemo")):
+        assert [data[i].text for i in range(3)] == ["zero", "one", "two"]
+        numpy.testing.assert_array_equal(data[0].audio, part(0, 0, 1))
+        numpy.testing.assert_array_equal(data[1].audio, part(1, 0.25, 0.75))
+        numpy.testing.assert_array_equal(data[2].audio, part(2, 0.5, 1))
+    data = feedline.open(path).audio(offset=0.1, duration=0.2)
+    numpy.testing.assert_array_equal(data[1].audio, part(1, 0.35, 0.55))
+    assert feedline.open(path, fields=("text", "lang", "audio"))[1].lang == "en"
+    assert pickle.loads(pickle.dumps(data))[2].text == "two"
+
+
+def test_planning_by_duration_opens_nothing(tmp_path: Path) -> None:
+    rows = [{"audio_filepath": f"missing/{i}.wav", "duration": 0.5 + 0.1 * i, "text": ""} for i in range(20)]
+    write_wav(tmp_path / "missing/0.wav", signal(0.5))
+    loader = feedline.open(lines(tmp_path / "a.jsonl", rows)).audio(RATE).loader(max_seconds=5.0, buckets=3)
+    assert len(loader) > 3
+
+
+def test_kaldi(tmp_path: Path, wavs: list[Path]) -> None:
+    (tmp_path / "wav.scp").write_text(f"rec0 {wavs[0]}\nrec1 wavs/1.wav\n")
+    (tmp_path / "text").write_text("u0 hello there\nu1 bye\n")
+    (tmp_path / "segments").write_text("u0 rec0 0.1 0.6\nu1 rec1 0.5 -1\n")
+    (tmp_path / "utt2spk").write_text("u0 s1\nu1 s2\n")
+    data = feedline.open(tmp_path)
+    assert [data[i].text for i in range(2)] == ["hello there", "bye"]
+    numpy.testing.assert_array_equal(data[0].audio, part(0, 0.1, 0.6))
+    numpy.testing.assert_array_equal(data[1].audio, part(1, 0.5, 1.0))
+    assert feedline.open(tmp_path, format="kaldi", fields=("audio", "key", "speaker"))[1].speaker == "s2"
+    (tmp_path / "segments").unlink()
+    (tmp_path / "text").write_text("rec0 hello\nrec1 bye\n")
+    numpy.testing.assert_array_equal(feedline.open(tmp_path)[1].audio, part(1, 0, 1))
+    (tmp_path / "wav.scp").write_text(f"rec0 {wavs[0]}\nrec1 sox a.flac -t wav - |\n")
+    with pytest.raises(feedline.ConfigError, match=r"wav\.scp, line 2: .* is a command, which is not run"):
+        feedline.open(tmp_path)
+    (tmp_path / "wav.scp").write_text("rec0 data.ark:123\n")
+    with pytest.raises(feedline.ConfigError, match=r"line 1: .* is in an archive"):
+        feedline.open(tmp_path)
+
+
+def cut(i: int, **more: Any) -> dict[str, Any]:
+    return {
+        "id": f"cut{i}",
+        "start": 0.2,
+        "duration": 0.5,
+        "channel": 0,
+        "supervisions": [{"text": f"words {i}", "speaker": "s"}],
+        "recording": {"sources": [{"type": "file", "channels": [0], "source": f"wavs/{i}.wav"}]},
+        "type": "MonoCut",
+    } | more
+
+
+@pytest.mark.parametrize("name", ["cuts.jsonl", "cuts.jsonl.gz"])
+def test_lhotse(tmp_path: Path, wavs: list[Path], name: str) -> None:
+    data = feedline.open(lines(tmp_path / name, [cut(0), cut(2)]))
+    assert [data[i].text for i in range(2)] == ["words 0", "words 2"]
+    numpy.testing.assert_array_equal(data[1].audio, part(2, 0.2, 0.7))
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (cut(0, type="MixedCut"), "type 'MixedCut'"),
+        (cut(0, recording={"sources": [{"type": "command", "source": "x"}]}), "type 'command'"),
+        (cut(0, recording={"sources": [{"type": "file", "channels": [0, 1], "source": "a"}]}), "channel 0 of 2"),
+        (cut(0, recording={"sources": [], "transforms": [{"name": "Speed"}]}), "transforms"),
+    ],
+)
+def test_cuts_that_are_not_read_are_refused(tmp_path: Path, row: dict[str, Any], problem: str) -> None:
+    with pytest.raises(feedline.ConfigError, match=f"line 2: .*{problem}"):
+        feedline.open(lines(tmp_path / "cuts.jsonl", [cut(0), row]))
+
+
+def test_common_voice(tmp_path: Path) -> None:
+    write_wav(tmp_path / "clips/a.wav", signal(0.5, seed=1))
+    write_wav(tmp_path / "clips/b.wav", signal(0.5, seed=2))
+    (tmp_path / "train.tsv").write_text("client_id\tpath\tsentence\tage\nx\ta.wav\tOne.\ttwenties\ny\tb.wav\tTwo.\t\n")
+    data = feedline.open(tmp_path / "train.tsv")
+    assert [data[i].text for i in range(2)] == ["One.", "Two."]
+    numpy.testing.assert_array_equal(data[1].audio, floats(signal(0.5, seed=2)))
+    assert feedline.open(tmp_path / "train.tsv", fields=("audio", "client_id"))[0].client_id == "x"
+
+
+def test_librispeech(tmp_path: Path) -> None:
+    soundfile = pytest.importorskip("soundfile", reason="soundfile, which writes FLAC, is not installed")
+    folder = tmp_path / "train-clean" / "19" / "198"
+    folder.mkdir(parents=True)
+    for i in range(2):
+        soundfile.write(folder / f"19-198-000{i}.flac", signal(0.3, seed=i), RATE)
+    (folder / "19-198.trans.txt").write_text("19-198-0000 NORTHANGER ABBEY\n19-198-0001 THIS LITTLE WORK\n")
+    data = feedline.open(tmp_path / "train-clean")
+    assert [data[i].text for i in range(2)] == ["NORTHANGER ABBEY", "THIS LITTLE WORK"]
+    numpy.testing.assert_array_equal(data[1].audio, floats(signal(0.3, seed=1)))
+    assert feedline.open(tmp_path, format="librispeech", fields=("audio", "speaker"))[0].speaker == "19"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"audio_filepath": "a.wav"}\n{"audio_filepath": ', "line 2: not JSON"),
+        ('{"audio_filepath": "a.wav", "duration": "long"}', "line 1: duration is 'long'"),
+        ('{"audio_filepath": "a.wav", "offset": -1}', "line 1: offset is -1"),
+        ('{"audio_filepath": "a.wav"}\n{"text": "x"}', "line 2: there is no audio_filepath"),
+        ('{"audio_filepath": "a.wav"}\n[1]', "line 2: not a JSON object"),
+    ],
+)
+def test_damaged_manifests_are_named(tmp_path: Path, text: str, problem: str) -> None:
+    (tmp_path / "a.jsonl").write_text(text)
+    with pytest.raises(feedline.DataError, match=problem):
+        feedline.open(tmp_path / "a.jsonl", format="nemo")
+
+
+def test_parts_outside_their_file_are_named(tmp_path: Path, wavs: list[Path]) -> None:
+    row = {"audio_filepath": "wavs/0.wav", "offset": 0.5, "duration": 0.8}
+    data = feedline.open(lines(tmp_path / "a.jsonl", [{"audio_filepath": "wavs/0.wav"}, row]))
+    with pytest.raises(
+        feedline.DataError, match=r"from 0\.500 s to 1\.300 s is not in the file, which has 1\.000 s.*0\.wav"
+    ):
+        data[1]
+    with pytest.raises(feedline.ConfigError, match="no utterances"):
+        feedline.open(lines(tmp_path / "b.jsonl", []), format="nemo")
+    with pytest.raises(feedline.StorageError, match=r"missing\.jsonl"):
+        feedline.open(tmp_path / "missing.jsonl", format="nemo")
