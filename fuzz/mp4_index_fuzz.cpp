@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/check.h"
-#include "decode/video/byte_source.h"
 #include "decode/video/mp4_index.h"
 #include "decode/video/nal_units.h"
+#include "decode/video/video_file.h"
 #include "decode/video/video_index.h"
 
 namespace {
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     FEEDLINE_CHECK(read_video_index(write_video_index(*stored)).value() == *stored);
     (void)ShownFrames(*stored).at(1);
   }
-  const MemorySource source(file);
+  const VideoInMemory source(file);
   const auto index = read_mp4_index(source, {});
   if (!index || !*index) return 0;
   check(**index);

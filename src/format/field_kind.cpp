@@ -15,10 +15,11 @@ struct Named {
   FieldKind kind;
 };
 
-constexpr Named kKinds[] = {
-    {"image", FieldKind::kImage}, {"value", FieldKind::kInteger}, {"array", FieldKind::kArray},
-    {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
-    {"json", FieldKind::kJson},   {"boxes", FieldKind::kBoxes},   {"keypoints", FieldKind::kKeypoints}};
+constexpr Named kKinds[] = {{"image", FieldKind::kImage},         {"value", FieldKind::kInteger},
+                            {"array", FieldKind::kArray},         {"mask", FieldKind::kMask},
+                            {"bytes", FieldKind::kBytes},         {"text", FieldKind::kText},
+                            {"json", FieldKind::kJson},           {"boxes", FieldKind::kBoxes},
+                            {"keypoints", FieldKind::kKeypoints}, {"video", FieldKind::kVideo}};
 
 // The extensions of all kinds except images. The extensions of integers are the ones that WebDataset decodes.
 constexpr Named kExtensions[] = {
@@ -43,6 +44,7 @@ FieldKind usual_kind(std::string_view name, std::string_view extension) {
     const bool is_of_labels = name.starts_with("mask") || name.starts_with("seg");
     return is_of_labels ? FieldKind::kMask : FieldKind::kImage;
   }
+  if (is_video_name("." + std::string(last))) return FieldKind::kVideo;
   const auto known = std::ranges::find(kExtensions, last, &Named::name);
   return known == std::end(kExtensions) ? FieldKind::kBytes : known->kind;
 }
@@ -55,7 +57,7 @@ Result<std::optional<FieldKind>> take_kind(std::string_view& spec) {
   const auto kind = field_kind_of(spec.substr(colon + 1));
   if (!kind)
     return config_error("fields: unknown kind '" + std::string(spec.substr(colon + 1)) + "' in '" + std::string(spec) +
-                        "'; use image, mask, value, array, bytes, text, json, boxes or keypoints");
+                        "'; use image, mask, value, array, bytes, text, json, boxes, keypoints or video");
   spec.remove_suffix(spec.size() - colon);
   return kind;
 }

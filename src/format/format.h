@@ -32,10 +32,11 @@ enum class FieldKind : std::uint8_t {
   kText,     // stored bytes of text
   kJson,     // stored bytes of JSON
   // Stored bytes of a .npy file or of JSON lists, which geometric operations transform along with the sample's images.
-  kBoxes,      // (N, 4)
-  kKeypoints,  // (N, 2) or (N, K, 2)
+  kBoxes,       // (N, 4)
+  kKeypoints,   // (N, 2) or (N, K, 2)
+  kVideo = 10,  // stored bytes of a video file
 };
-// Returns the name of a kind in specs, from "image" to "keypoints". The name of kInteger is "value".
+// Returns the name of a kind in specs, from "image" to "video". The name of kInteger is "value".
 std::string_view name_of(FieldKind kind);
 std::optional<FieldKind> field_kind_of(std::string_view name);
 

@@ -16,6 +16,10 @@
 #include "memory/pixels.h"
 #include "memory/sample_limit.h"
 
+namespace feedline::storage {
+class Storage;
+}
+
 namespace feedline::memory {
 
 // A growable byte buffer that does not clear new memory, unlike std::vector.
@@ -55,6 +59,10 @@ struct Record {
     bool absent = false;               // the sample lacks the field, which is allowed
     std::optional<ArraySpec> array{};  // arrays, boxes and points whose `bytes` are raw numbers, without a file header
     ImageFrame frame = {};             // for boxes, points and labels
+    // Video fields of a record with defers_videos: the object to be read in place of `bytes`, and its storage, which
+    // the format owns. nullptr: `bytes` has the file.
+    const storage::Storage* storage = nullptr;
+    std::string object{};
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read
@@ -62,6 +70,9 @@ struct Record {
   std::string name;                 // memory for a format to build file names
   std::shared_ptr<const void> pin;  // keeps a mapped shard alive while `bytes` points into it
   std::size_t bytes_read = 0;       // for telemetry
+  // The owner of the record sets this flag: formats may leave video files unread, because only parts of them are
+  // needed.
+  bool defers_videos = false;
   // The offsets of the pieces that Format::accept() receives. The caller of accept() sets them.
   std::vector<std::uint64_t> piece_offsets;
   // The owner of the record sets this limit: formats do not load larger stored samples into memory (see

@@ -33,6 +33,8 @@ struct Effort {
   bool starts_earlier = false;
 };
 
+const std::string kReported = "the decoder reports damaged data";
+
 std::string seconds_text(double seconds) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.3f", seconds);
@@ -160,8 +162,7 @@ Result<void> ClipDecoder::Impl::receive(std::uint32_t fed, Take take) {
     constexpr int kCorrupt = 1;  // AV_FRAME_FLAG_CORRUPT
     const bool is_damaged = (member<int>(frame, library.layout.frame.flags) & kCorrupt) != 0 ||
                             member<int>(frame, library.layout.frame.error_flags) != 0;
-    if (is_damaged && number >= 0)
-      damages.push_back({.packet = static_cast<std::uint32_t>(number), .what = "the decoder reports damaged data"});
+    if (is_damaged && number >= 0) damages.push_back({.packet = static_cast<std::uint32_t>(number), .what = kReported});
     auto taken = take(number);
     library.frame_unref(frame);
     if (!taken) return taken;
@@ -332,7 +333,7 @@ ClipDecoder& ClipDecoder::operator=(ClipDecoder&&) noexcept = default;
 
 const ClipDecoder::Counts& ClipDecoder::counts() const { return impl_->counts; }
 
-Result<void> ClipDecoder::decode(const VideoIndex& index, const ShownFrames& shown, const ByteSource& source,
+Result<void> ClipDecoder::decode(const VideoIndex& index, const ShownFrames& shown, const VideoFile& source,
                                  std::span<const std::uint64_t> frames, const Sink& sink) {
   Impl& impl = *impl_;
   FEEDLINE_CHECK_OK(impl.plan(index, shown, frames));
@@ -374,7 +375,7 @@ Result<void> ClipDecoder::decode(const VideoIndex& index, const ShownFrames& sho
   return done;
 }
 
-Result<std::uint64_t> ClipDecoder::count_frames(const VideoIndex& index, const ByteSource& source) {
+Result<std::uint64_t> ClipDecoder::count_frames(const VideoIndex& index, const VideoFile& source) {
   Impl& impl = *impl_;
   FEEDLINE_CHECK_OK(impl.open(index));
   PacketReader reader(impl.library, index, source, impl.room);
@@ -399,7 +400,7 @@ Result<std::uint64_t> ClipDecoder::count_frames(const VideoIndex& index, const B
   return count;
 }
 
-Result<VideoIndex> make_video_index(const ByteSource& source, std::optional<int> stream) {
+Result<VideoIndex> make_video_index(const VideoFile& source, std::optional<int> stream) {
   std::array<std::byte, 16> head{};
   FEEDLINE_TRY(const std::size_t got, source.read_at(0, head));
   if (got == 0) return data_error("the file is empty", "format");

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "decode/video/byte_source.h"
 #include "decode/video/ffmpeg_library.h"
+#include "decode/video/video_file.h"
 #include "decode/video/video_index.h"
 #include "feedline/error.h"
 #include "memory/pixels.h"
@@ -32,11 +32,11 @@ class ClipDecoder {
   // Calls the sink once for each position, in any order. kData names the frame, its time and its stream: a packet is
   // damaged or missing, or the library has no such decoder. Requires: frames are below shown.count(), and shown is of
   // the index.
-  Result<void> decode(const VideoIndex& index, const ShownFrames& shown, const ByteSource& source,
+  Result<void> decode(const VideoIndex& index, const ShownFrames& shown, const VideoFile& source,
                       std::span<const std::uint64_t> frames, const Sink& sink);
 
   // Decodes all packets of a video without time stamps, and returns the number of frames.
-  Result<std::uint64_t> count_frames(const VideoIndex& index, const ByteSource& source);
+  Result<std::uint64_t> count_frames(const VideoIndex& index, const VideoFile& source);
 
   // What decode() has done so far.
   struct Counts {
@@ -53,6 +53,6 @@ class ClipDecoder {
 
 // Returns the index of a video file: of an MP4 without FFmpeg, of others by reading them once. stream: nullopt for
 // FFmpeg's choice. kConfig: it needs FFmpeg, which is not available. kData: the file is damaged, or has no such stream.
-Result<VideoIndex> make_video_index(const ByteSource& source, std::optional<int> stream);
+Result<VideoIndex> make_video_index(const VideoFile& source, std::optional<int> stream);
 
 }  // namespace feedline::decode

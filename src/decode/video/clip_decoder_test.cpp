@@ -76,7 +76,7 @@ class ClipDecoderTest : public testing::Test {
   }
 
   // Decodes the frames and returns their pixels, one after another.
-  static Result<std::vector<std::byte>> decode(const VideoIndex& index, const ByteSource& source,
+  static Result<std::vector<std::byte>> decode(const VideoIndex& index, const VideoFile& source,
                                                const std::vector<std::uint64_t>& frames) {
     ClipDecoder decoder(*ffmpeg_library());
     std::vector<std::byte> all;
@@ -93,7 +93,7 @@ class ClipDecoderTest : public testing::Test {
   }
 
   // Compares frames with those that ffmpeg decodes in order: all of them, single ones, and clips.
-  void expect_exact(const VideoIndex& index, const ByteSource& source, const std::vector<std::byte>& truth,
+  void expect_exact(const VideoIndex& index, const VideoFile& source, const std::vector<std::byte>& truth,
                     const std::string& what) {
     const std::uint64_t count = ShownFrames(index).count();
     ASSERT_GT(count, 0U) << what;
@@ -130,7 +130,7 @@ TEST_F(ClipDecoderTest, FramesEqualThoseOfDecodingInOrder) {
       std::cerr << "  left out, as this ffmpeg cannot make it: " << kind.name << "\n";
       continue;
     }
-    const MemorySource source(bytes);
+    const VideoInMemory source(bytes);
     const auto index = make_video_index(source, {});
     EXPECT_TRUE(index) << kind.name << ": " << index.error().what;
     if (!index) continue;
@@ -146,7 +146,7 @@ TEST_F(ClipDecoderTest, BothWaysToAnIndexAgree) {
     if (!kind.file.ends_with(".mp4")) continue;
     const auto bytes = files_.make(kind.file, kind.arguments);
     if (bytes.empty()) continue;
-    const MemorySource source(bytes);
+    const VideoInMemory source(bytes);
     const auto native = read_mp4_index(source, {});
     ASSERT_TRUE(native) << kind.name;
     ASSERT_TRUE(*native) << kind.name;
@@ -172,7 +172,7 @@ TEST_F(ClipDecoderTest, AppliesEditLists) {
   ASSERT_FALSE(files_.make("whole.mp4", std::string(kScene) + "-c:v libx264 -g 25 -bf 2 OUT").empty());
   const auto bytes = files_.make("a.mp4", "-ss 1.3 -i " + files_.path("whole.mp4") + " -t 1.5 -c copy OUT");
   ASSERT_FALSE(bytes.empty());
-  const MemorySource source(bytes);
+  const VideoInMemory source(bytes);
   const auto index = make_video_index(source, {});
   ASSERT_TRUE(index) << index.error().what;
   EXPECT_TRUE(std::ranges::any_of(index->packets, &VideoPacket::is_hidden));
@@ -185,7 +185,7 @@ TEST_F(ClipDecoderTest, TurnsFramesAsPlayersDo) {
     const auto bytes =
         files_.make("a.mp4", "-i " + files_.path("whole.mp4") + " -c copy -metadata:s:v rotate=" + degrees + " OUT");
     ASSERT_FALSE(bytes.empty());
-    const MemorySource source(bytes);
+    const VideoInMemory source(bytes);
     const auto index = make_video_index(source, {});
     ASSERT_TRUE(index) << index.error().what;
     EXPECT_NE(index->orientation, 1) << degrees;
@@ -201,7 +201,7 @@ TEST_F(ClipDecoderTest, ChoosesStreamsAndNeverCovers) {
                                              " -map 2:v -map 0:v -map 1:v -c:v libx264 -c:v:0 mjpeg "
                                              "-disposition:v:0 attached_pic OUT");
     if (bytes.empty()) continue;
-    const MemorySource source(bytes);
+    const VideoInMemory source(bytes);
     const auto best = make_video_index(source, {});
     ASSERT_TRUE(best) << name << best.error().what;
     EXPECT_NE(best->width, 320) << name;
@@ -221,7 +221,7 @@ TEST_F(ClipDecoderTest, ChoosesStreamsAndNeverCovers) {
 TEST_F(ClipDecoderTest, DamageSpoilsFramesUpToTheNextKeyFrameOnly) {
   auto bytes = files_.make("a.mp4", std::string(kScene) + "-c:v libx264 -g 20 -keyint_min 20 -sc_threshold 0 OUT");
   ASSERT_FALSE(bytes.empty());
-  const MemorySource sound(bytes);
+  const VideoInMemory sound(bytes);
   const auto index = make_video_index(sound, {});
   ASSERT_TRUE(index);
   const auto truth = files_.frames("a.mp4");
@@ -229,7 +229,7 @@ TEST_F(ClipDecoderTest, DamageSpoilsFramesUpToTheNextKeyFrameOnly) {
   const VideoPacket& packet = index->packets[45];  // of the group that begins at frame 40
   std::fill_n(damaged_bytes.begin() + static_cast<std::ptrdiff_t>(packet.offset) + 4, packet.bytes - 4,
               std::byte{0xff});
-  const MemorySource damaged(damaged_bytes);
+  const VideoInMemory damaged(damaged_bytes);
   const std::size_t frame_bytes = truth.size() / 100;
   std::size_t errors = 0;
   for (std::uint64_t frame = 0; frame < 100; ++frame) {
@@ -251,7 +251,7 @@ TEST_F(ClipDecoderTest, ReadsTheSoundPartOfATruncatedFile) {
   const auto bytes = files_.make("a.mp4", std::string(kScene) + "-c:v libx264 -g 20 -movflags +faststart OUT");
   ASSERT_FALSE(bytes.empty());
   const auto cut = std::span(bytes).first(bytes.size() * 2 / 3);
-  const MemorySource source(cut);
+  const VideoInMemory source(cut);
   const auto index = make_video_index(source, {});
   ASSERT_TRUE(index) << index.error().what;
   EXPECT_TRUE(decode(*index, source, {0, 1, 2}));
@@ -264,7 +264,7 @@ TEST_F(ClipDecoderTest, ReadsTheSoundPartOfATruncatedFile) {
 
 TEST_F(ClipDecoderTest, NamesTheFaultOfAFile) {
   const auto fault = [](std::span<const std::byte> bytes) {
-    const MemorySource source(bytes);
+    const VideoInMemory source(bytes);
     const auto index = make_video_index(source, {});
     return index ? std::string("none") : index.error().what;
   };
@@ -283,7 +283,7 @@ TEST_F(ClipDecoderTest, FetchesOnlyTheBytesOfAClip) {
   const auto bytes =
       files_.make("a.mp4", "-f lavfi -i testsrc2=size=320x240:rate=25:duration=20 -c:v libx264 -g 30 OUT");
   ASSERT_FALSE(bytes.empty());
-  const MemorySource source(bytes);
+  const VideoInMemory source(bytes);
   const auto index = make_video_index(source, {});
   ASSERT_TRUE(index);
   ClipDecoder decoder(*ffmpeg_library());

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 27> kCodecs{
 constexpr int kIoBytes = 1 << 16;
 
 // Finds a packet's bytes in the file. Containers report the position of its block, whose header comes before them.
-Result<std::optional<std::uint64_t>> locate(const ByteSource& source, const Demuxer::Read& packet,
+Result<std::optional<std::uint64_t>> locate(const VideoFile& source, const Demuxer::Read& packet,
                                             std::vector<std::byte>& buffer) {
   constexpr std::size_t kMostHeader = 64;
   if (packet.position < 0) return std::optional<std::uint64_t>();
@@ -146,7 +146,7 @@ Result<void> Demuxer::choose(std::optional<int> stream) {
   return {};
 }
 
-Result<std::unique_ptr<Demuxer>> Demuxer::open(const FfmpegLibrary& library, const ByteSource& source,
+Result<std::unique_ptr<Demuxer>> Demuxer::open(const FfmpegLibrary& library, const VideoFile& source,
                                                std::optional<int> stream) {
   std::unique_ptr<Demuxer> demuxer(new Demuxer(library, source));
   FEEDLINE_CHECK_OK(demuxer->open_input());
@@ -172,7 +172,7 @@ Result<std::optional<Demuxer::Read>> Demuxer::next() {
   }
 }
 
-Result<VideoIndex> scan_video(const FfmpegLibrary& library, const ByteSource& source, std::optional<int> stream) {
+Result<VideoIndex> scan_video(const FfmpegLibrary& library, const VideoFile& source, std::optional<int> stream) {
   FEEDLINE_TRY(const std::unique_ptr<Demuxer> demuxer, Demuxer::open(library, source, stream));
   VideoIndex index = demuxer->stream();
   const PacketProbe probe(index);

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "decode/video/byte_source.h"
 #include "decode/video/ffmpeg_library.h"
+#include "decode/video/video_file.h"
 #include "decode/video/video_index.h"
 #include "feedline/error.h"
 
@@ -22,7 +22,7 @@ class Demuxer {
  public:
   // stream: nullopt for FFmpeg's choice; a cover picture is never chosen. kData: FFmpeg cannot read the file, or it has
   // no such video stream. Requires: library and source outlive the demuxer.
-  static Result<std::unique_ptr<Demuxer>> open(const FfmpegLibrary& library, const ByteSource& source,
+  static Result<std::unique_ptr<Demuxer>> open(const FfmpegLibrary& library, const VideoFile& source,
                                                std::optional<int> stream);
   ~Demuxer();
   Demuxer(const Demuxer&) = delete;
@@ -42,7 +42,7 @@ class Demuxer {
   Result<std::optional<Read>> next();
 
  private:
-  Demuxer(const FfmpegLibrary& library, const ByteSource& source) : library_(library), source_(source) {}
+  Demuxer(const FfmpegLibrary& library, const VideoFile& source) : library_(library), source_(source) {}
   Result<void> open_input();
   Result<void> choose(std::optional<int> stream);
   std::unexpected<Error> failed(const std::string& what, int error);
@@ -50,7 +50,7 @@ class Demuxer {
   static std::int64_t seek(void* self, std::int64_t offset, int whence);
 
   const FfmpegLibrary& library_;
-  const ByteSource& source_;
+  const VideoFile& source_;
   std::uint64_t position_ = 0;
   std::optional<Error> failure_;  // of the source
   ffmpeg::IoContext* io_ = nullptr;
@@ -60,6 +60,6 @@ class Demuxer {
 };
 
 // Returns the index of a file in any container, which is read once.
-Result<VideoIndex> scan_video(const FfmpegLibrary& library, const ByteSource& source, std::optional<int> stream);
+Result<VideoIndex> scan_video(const FfmpegLibrary& library, const VideoFile& source, std::optional<int> stream);
 
 }  // namespace feedline::decode

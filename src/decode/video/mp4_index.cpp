@@ -25,7 +25,7 @@
 
 namespace feedline::decode {
 
-Result<void> read_exactly(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out) {
+Result<void> read_exactly(const VideoFile& source, std::uint64_t offset, std::span<std::byte> out) {
   FEEDLINE_TRY(const std::size_t got, source.read_at(offset, out));
   if (got == out.size()) return {};
   return data_error("the file ends at byte " + std::to_string(std::min(offset + got, source.size())) +
@@ -693,7 +693,7 @@ constexpr std::array kFirstBoxes{type_of("ftyp"), type_of("moov"), type_of("mdat
                                  type_of("wide"), type_of("pnot"), type_of("styp"), type_of("moof"), type_of("uuid")};
 
 // Reads the boxes of the file, except the media data.
-Result<Movie> read_file(const ByteSource& source) {
+Result<Movie> read_file(const VideoFile& source) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // a movie of 8 hours has about 20 MB of tables
   Movie movie;
   bool has_movie = false;
@@ -748,7 +748,7 @@ bool is_mp4(Bytes head) {
   return head.size() >= 8 && std::ranges::find(kFirstBoxes, number(head.subspan(4, 4), true)) != kFirstBoxes.end();
 }
 
-Result<std::optional<VideoIndex>> read_mp4_index(const ByteSource& source, std::optional<int> stream) {
+Result<std::optional<VideoIndex>> read_mp4_index(const VideoFile& source, std::optional<int> stream) {
   FEEDLINE_TRY(const Movie movie, read_file(source));
   FEEDLINE_TRY(const Track* const track, choose(movie, stream));
   if (track->is_encrypted)
@@ -765,7 +765,7 @@ Result<std::optional<VideoIndex>> read_mp4_index(const ByteSource& source, std::
   return index;
 }
 
-Result<void> find_keys(const ByteSource& source, VideoIndex& index) {
+Result<void> find_keys(const VideoFile& source, VideoIndex& index) {
   const PacketProbe probe(index);
   const bool are_all = std::ranges::all_of(index.packets, &VideoPacket::is_key);
   if (!are_all || index.packets.size() < 2 || !probe.knows_keys()) return {};

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "decode/video/byte_source.h"
 #include "decode/video/demuxer.h"
 #include "decode/video/ffmpeg_library.h"
+#include "decode/video/video_file.h"
 #include "decode/video/video_index.h"
 #include "feedline/error.h"
 
@@ -21,7 +21,7 @@ namespace feedline::decode {
 // Not thread-safe. Requires: the arguments outlive the reader.
 class PacketReader {
  public:
-  PacketReader(const FfmpegLibrary& library, const VideoIndex& index, const ByteSource& source,
+  PacketReader(const FfmpegLibrary& library, const VideoIndex& index, const VideoFile& source,
                std::vector<std::byte>& room)
       : library_(library), index_(index), source_(source), room_(room) {}
 
@@ -38,7 +38,7 @@ class PacketReader {
 
   const FfmpegLibrary& library_;
   const VideoIndex& index_;
-  const ByteSource& source_;
+  const VideoFile& source_;
   std::vector<std::byte>& room_;       // the bytes that were read last,
   std::uint64_t begin_ = 0, end_ = 0;  // from these offsets
   std::unique_ptr<Demuxer> demuxer_;

@@ -7,9 +7,9 @@
 #include <span>
 #include <string>
 
-#include "decode/video/byte_source.h"
 #include "decode/video/clip_decoder.h"
 #include "decode/video/demuxer.h"
+#include "decode/video/video_file.h"
 #include "decode/video/video_index.h"
 
 namespace feedline::decode {
@@ -66,7 +66,7 @@ constexpr int kTolerance = 3;
 }  // namespace
 
 Result<void> prove(const FfmpegLibrary& library) {
-  const MemorySource source(std::as_bytes(std::span(kClip)));
+  const VideoInMemory source(std::as_bytes(std::span(kClip)));
   FEEDLINE_TRY(const VideoIndex index, scan_video(library, source, {}));
   if (index.codec != "vp9" || index.width != kWidth || index.height != kHeight || index.packets.size() != 2 ||
       index.packets[0].pts != kTimes[0] || index.packets[1].pts != kTimes[1] || index.time_den != 1000 ||

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "decode/video/byte_source.h"
+#include "decode/video/video_file.h"
 
 namespace feedline::decode {
 

@@ -58,7 +58,7 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
       continue;
     }
     if (stat->bytes == 0) findings.add({"empty_file", Severity::kError, file, key, {}, "an empty file"});
-    if (!is_native_image_name(key))
+    if (listing.file == SampleFile::kImage && !is_native_image_name(key))
       findings.add({"decoded_by_pillow",
                     Severity::kWarning,
                     file,
@@ -71,8 +71,17 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
   }
 }
 
+// Lists class folders of images or, if they have no images, of videos.
+Result<FolderListing> list_classes(const storage::Storage& storage, const std::string& root) {
+  FEEDLINE_TRY(FolderListing listing, list_folder(storage, root));
+  const bool has_videos =
+      std::ranges::any_of(listing.extensions, [](const auto& counted) { return is_video_name("." + counted.first); });
+  if (listing.samples() == 0 && has_videos) return list_folder(storage, root, SampleFile::kVideo);
+  return listing;
+}
+
 Result<FolderListing> list_complete(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(FolderListing listing, list_folder(*options.storage, without_end_slashes(source)));
+  FEEDLINE_TRY(FolderListing listing, list_classes(*options.storage, without_end_slashes(source)));
   if (!listing.metadata.empty() && options.format.empty())
     return config_error("the folder contains '" + listing.metadata +
                         "', which describes its images: open it with format=\"table\", or the images only with "
@@ -112,7 +121,9 @@ FolderFormat::FolderFormat(std::string source, OpenOptions options, FolderIndex 
     : OpenedFormat(std::move(source), std::move(options)),
       root_(without_end_slashes(source_)),
       index_(std::move(index)) {
-  fields_ = {{"image", FieldKind::kImage}, {"label", FieldKind::kInteger}};
+  const bool is_video = index_.samples() > 0 && is_video_name(index_.path(0));
+  fields_ = {is_video ? FieldDescription{"video", FieldKind::kVideo} : FieldDescription{"image", FieldKind::kImage},
+             {"label", FieldKind::kInteger}};
   fingerprint_ = index_.fingerprint();
   for (std::uint64_t label = 0; label < index_.classes(); ++label) classes_.emplace_back(index_.class_name(label));
 }
@@ -146,6 +157,15 @@ std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) co
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
   options_.storage->name_below(root_, index_.path(index), record.name);
+  if (record.defers_videos && fields_[0].kind == FieldKind::kVideo) {
+    record.pin.reset();
+    record.fields.assign(fields_.size(), {});
+    record.fields[0].storage = options_.storage.get();
+    record.fields[0].object = record.name;
+    record.fields[1].value = static_cast<std::int64_t>(index_.class_of(index));
+    record.bytes_read = 0;
+    return {};
+  }
   const auto version = index_.version(index);
   const auto bytes = version ? options_.storage->read_version(record.name, record.storage, record.most_bytes, *version)
                              : options_.storage->read_all(record.name, record.storage, record.most_bytes);
@@ -211,11 +231,11 @@ Result<SampleFileSizes> FolderFormat::file_sizes(std::uint64_t index) const {
 Result<Inspection> FolderFormat::inspect(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
   const std::string root = without_end_slashes(source);
-  FEEDLINE_TRY(FolderListing listing, list_folder(*options.storage, root));
+  FEEDLINE_TRY(FolderListing listing, list_classes(*options.storage, root));
   Inspection inspection;
   inspection.format = "folder";
   inspection.samples = listing.samples();
-  inspection.fields = {"image", "label"};
+  inspection.fields = {listing.file == SampleFile::kVideo ? "video" : "image", "label"};
   Findings findings = std::move(listing.findings);
   if (listing.classes.empty()) findings.add({"no_classes", Severity::kError, root, "", {}, what_is_missing(listing)});
   add_sizes(*options.storage, root, listing, inspection, findings);

@@ -36,7 +36,13 @@ struct Folder {
   std::vector<std::string> files;  // sorted
 };
 
+using IsSample = bool (*)(std::string_view name);
+
+IsSample sample_names(SampleFile file) { return file == SampleFile::kImage ? &is_image_name : &is_video_name; }
+
 struct ClassListing {
+  explicit ClassListing(SampleFile file) : is_sample_(sample_names(file)) {}
+
   std::string paths;
   std::vector<std::uint64_t> path_ends;
   std::vector<ListedObject> objects;
@@ -50,13 +56,14 @@ struct ClassListing {
     // looked up once per run of equal extensions, because nearly all are the same
     if (!counted_ || extension != counted_->first) counted_ = &*extensions.try_emplace(std::move(extension), 0).first;
     ++counted_->second;
-    if (!is_image_name(file)) return false;
+    if (!is_sample_(file)) return false;
     paths.append(folder).append("/").append(file);
     path_ends.push_back(paths.size());
     return true;
   }
 
  private:
+  IsSample is_sample_;
   std::pair<const std::string, std::uint64_t>* counted_ = nullptr;
 };
 
@@ -64,7 +71,8 @@ struct ClassListing {
 // "c/a/b" because '-' sorts before '/'.
 class ClassWalker {
  public:
-  ClassWalker(const storage::Storage& storage, const std::string& root) : storage_(storage), root_(root) {}
+  ClassWalker(const storage::Storage& storage, const std::string& root, SampleFile file)
+      : storage_(storage), root_(root), listing_(file) {}
 
   Result<ClassListing> list(const std::string& name) {
     FEEDLINE_CHECK_OK(collect(name, 0));
@@ -136,13 +144,15 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
   for (const auto& [extension, count] : found.extensions) listing.extensions[extension] += count;
   if (found.path_ends.empty()) {
     const bool has_json = found.extensions.contains("json");
+    const bool are_images = listing.file == SampleFile::kImage;
     listing.findings.add({"class_without_images",
                           Severity::kError,
                           root + "/" + name,
                           name,
                           {},
-                          "class folder '" + name + "' contains no images (" + image_extensions() +
-                              "): remove it, or put its images in" +
+                          "class folder '" + name + "' contains no " +
+                              (are_images ? "images (" + image_extensions() + ")" : std::string("videos")) +
+                              ": remove it, or put its " + (are_images ? "images" : "videos") + " in" +
                               (has_json ? "; if it holds the annotations of a COCO set, open their .json file" : "")});
   }
   note_merged_folders(root, name, first, listing);
@@ -184,7 +194,7 @@ void add_strays(const std::string& root, const std::vector<storage::Entry>& entr
 
 void add_unknown_extensions(const std::string& root, FolderListing& listing) {
   for (const auto& [extension, count] : listing.extensions)
-    if (!is_image_name("." + extension))
+    if (!sample_names(listing.file)("." + extension))
       listing.findings.add(
           {"unknown_extension",
            Severity::kWarning,
@@ -192,14 +202,15 @@ void add_unknown_extensions(const std::string& root, FolderListing& listing) {
            "",
            {},
            std::string("files ") + (extension.empty() ? "without an extension" : "ending in ." + extension) +
-               " are not read, " + std::to_string(count) +
-               " in all: in class folders, only the extensions of torchvision's ImageFolder are read"});
+               " are not read, " + std::to_string(count) + " in all: in class folders, only " +
+               (listing.file == SampleFile::kImage ? "the extensions of torchvision's ImageFolder are read"
+                                                   : "videos are read")});
   listing.paths.shrink_to_fit();
   listing.path_ends.shrink_to_fit();
 }
 
-Result<FolderListing> list_folders(const storage::Storage& storage, const std::string& root) {
-  FolderListing listing;
+Result<FolderListing> list_folders(const storage::Storage& storage, const std::string& root, SampleFile file) {
+  FolderListing listing{.file = file};
   FEEDLINE_TRY(const storage::ObjectStat stat, storage.stat(root));
   listing.folders.push_back({"", stat});
   FEEDLINE_TRY(auto entries, storage.list(root));
@@ -207,7 +218,7 @@ Result<FolderListing> list_folders(const storage::Storage& storage, const std::s
   for (storage::Entry& entry : entries)
     if (entry.is_directory) names.push_back(std::move(entry.name));
   FEEDLINE_TRY(auto classes, each_shard<ClassListing>(names.size(), [&](std::size_t i) {
-                 return ClassWalker(storage, root).list(names[i]);
+                 return ClassWalker(storage, root, file).list(names[i]);
                }));
   for (std::size_t i = 0; i < names.size(); ++i) add_class(root, std::move(names[i]), std::move(classes[i]), listing);
   add_strays(root, entries, listing);
@@ -236,13 +247,13 @@ void sort_as_image_folder(std::vector<storage::StoredBelow>& objects) {
   std::ranges::sort(objects, is_before);
 }
 
-Result<FolderListing> list_flat(const storage::Storage& storage, const std::string& root) {
-  FolderListing listing;
+Result<FolderListing> list_flat(const storage::Storage& storage, const std::string& root, SampleFile file) {
+  FolderListing listing{.file = file};
   listing.folders.push_back(listed_now());
   FEEDLINE_TRY(storage::Tree tree, list_tree(storage, root));
   std::map<std::string, ClassListing, std::less<>> classes;
   for (const std::string& mark : tree.marks)
-    if (const std::string top = mark.substr(0, mark.find('/')); !top.empty()) classes[top];
+    if (const std::string top = mark.substr(0, mark.find('/')); !top.empty()) classes.try_emplace(top, file);
   sort_as_image_folder(tree.objects);
   std::vector<storage::Entry> strays;
   for (const storage::StoredBelow& object : tree.objects) {
@@ -258,7 +269,7 @@ Result<FolderListing> list_flat(const storage::Storage& storage, const std::stri
                           "' has two slashes after the folder, so its class has no name: rename or remove it");
     } else {
       auto found = classes.find(parts.top);
-      if (found == classes.end()) found = classes.emplace(parts.top, ClassListing()).first;
+      if (found == classes.end()) found = classes.emplace(parts.top, ClassListing(file)).first;
       if (found->second.add_file(parts.folder, parts.name)) found->second.objects.push_back({object.bytes, object.tag});
     }
   }
@@ -275,8 +286,8 @@ std::string_view FolderListing::path(std::uint64_t sample) const {
   return std::string_view(paths).substr(begin, path_ends[sample] - begin);
 }
 
-Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root) {
-  return storage.has_flat_names() ? list_flat(storage, root) : list_folders(storage, root);
+Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root, SampleFile file) {
+  return storage.has_flat_names() ? list_flat(storage, root, file) : list_folders(storage, root, file);
 }
 
 }  // namespace feedline::format

@@ -24,8 +24,12 @@ struct ListedObject {
   std::uint64_t tag;
 };
 
+// The kind of file that each sample of a folder consists of.
+enum class SampleFile : std::uint8_t { kImage, kVideo };
+
 // The samples in a folder. Uses only a few dozen bytes per sample, because datasets with millions of files are common.
 struct FolderListing {
+  SampleFile file = SampleFile::kImage;
   std::vector<std::string> classes;                 // sorted; the index is the label
   std::vector<std::uint64_t> class_ends;            // number of samples in each class and those before it
   std::string paths;                                // paths of all samples relative to the root, concatenated
@@ -49,7 +53,8 @@ struct FolderListing {
 // Lists folders without opening files. Lists several classes in parallel if there are enough CPUs or the storage is
 // remote. Fails with kStorage if a folder cannot be listed, and with kConfig if folders are nested too deeply, for
 // example because of a link to a parent folder.
-Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root);
+Result<FolderListing> list_folder(const storage::Storage& storage, const std::string& root,
+                                  SampleFile file = SampleFile::kImage);
 
 // Names of files that describe the images next to them.
 inline constexpr std::array<std::string_view, 3> kMetadataNames{"metadata.csv", "metadata.jsonl", "metadata.parquet"};

@@ -86,6 +86,10 @@ Result<void> PatternFormat::check_fields(std::uint64_t index) const {
   return {};
 }
 
+bool PatternFormat::defers(const memory::Record& record, std::size_t field) const {
+  return record.defers_videos && fields_[field].kind == FieldKind::kVideo;
+}
+
 Result<void> PatternFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
   FEEDLINE_CHECK_OK(check_fields(index));
@@ -95,6 +99,10 @@ Result<void> PatternFormat::read(std::uint64_t index, memory::Record& record) co
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     if (!has(index, i)) continue;
+    if (defers(record, i)) {
+      pieces.all()[count++] = {};
+      continue;
+    }
     memory::ByteBuffer& buffer = count == 0 ? record.storage : record.more[count - 1];
     const auto bytes = options_.storage->read_all(file(index, i), buffer, record.most_bytes - total);
     if (!bytes) return failed(index, i, bytes.error());
@@ -144,6 +152,11 @@ Result<void> PatternFormat::accept(std::uint64_t index, std::span<const std::spa
 
 Result<void> PatternFormat::take_field(std::uint64_t index, std::size_t field, std::span<const std::byte> bytes,
                                        memory::Record& record, memory::Record::Field& value) const {
+  if (bytes.data() == nullptr && defers(record, field)) {
+    value.storage = options_.storage.get();
+    value.object = file(index, field);
+    return {};
+  }
   if (bytes.empty() && !may_be_empty(fields_[field].kind))
     return failed(index, field, data_error("an empty file", "format").error());
   value.bytes = bytes;

@@ -9,9 +9,12 @@
 #include "format/columnar/arrow/arrow_entry.h"
 #include "format/columnar/parquet/parquet_entry.h"
 #include "format/folder/folder_format.h"
+#include "format/folder/folder_listing.h"
 #include "format/folder/pattern_format.h"
 #include "format/row_columns/mds/mds_entry.h"
 #include "format/sources/folder_files.h"
+#include "format/sources/image_names.h"
+#include "format/sources/sample_name.h"
 #include "format/tar/packed_folder.h"
 #include "format/tar/tar_entry.h"
 #include "format/tar/tar_format.h"
@@ -38,8 +41,22 @@ Result<void> check_folder(const std::string& source, const storage::Storage& sto
 }
 
 Result<std::shared_ptr<const Format>> open_images(const std::string& source, const OpenOptions& options) {
-  if (options.fields.empty()) return FolderFormat::open(source, options);
-  return PatternFormat::open(source, options);
+  if (!options.fields.empty()) return PatternFormat::open(source, options);
+  auto classes = FolderFormat::open(source, options);
+  if (classes || classes.error().code != ErrorCode::kConfig) return classes;
+  // a folder of videos without class folders
+  FEEDLINE_TRY(const FolderListing listing, list_folder(*options.storage, without_end_slashes(source)));
+  std::string extension;
+  for (const auto& [stray, count] : listing.stray_extensions)
+    if (is_video_name(stray)) extension = extension.empty() ? stray : "*";
+  if (!listing.classes.empty() || extension.empty()) return classes;
+  if (extension == "*")
+    return config_error(
+        "the folder contains videos with several extensions; open them with fields=\"video={key}:video\", which reads "
+        "all files, or with one of them, such as fields=\"video={key}.mp4\"");
+  OpenOptions pattern = options;
+  pattern.fields = {"video={key}" + extension};
+  return PatternFormat::open(source, pattern);
 }
 
 // Checks whether a remote folder without images has packed shards. Local folders are checked earlier by is_folder().

@@ -34,7 +34,7 @@ struct Field {
     const auto kind = field_kind_of(column.kind);
     if (!kind || *kind == FieldKind::kInteger)
       return config_error("the field '" + column.name + "' cannot be '" + column.kind +
-                          "': use image, mask, array, bytes, text, json, boxes or keypoints for files");
+                          "': use image, mask, array, bytes, text, json, boxes, keypoints or video for files");
     FieldDescription field{.name = column.name, .kind = *kind};
     for (std::uint64_t row = 0; column.offsets && row + 1 < column.offsets->size(); ++row)
       field.may_be_absent = field.may_be_absent || !has_file(column, row);

@@ -63,6 +63,8 @@ class RowsFormat final : public RecordFormat {
   Result<void> find_object(const FileColumn& column, std::uint64_t row, std::string& object, std::string& room) const;
   // Returns the field's column if the row has a file for it, otherwise nullptr.
   const FileColumn* file_column(std::uint64_t row, std::size_t field) const;
+  // Returns whether the file of a video field is left unread.
+  bool defers(const memory::Record& record, std::size_t field) const;
   // Returns the position for messages: "row 7 (index 'a'), column 'path'".
   std::string row_text(std::uint64_t row, std::size_t field) const;
   std::unexpected<Error> failed(std::uint64_t index, std::size_t field, Error error) const;

@@ -41,7 +41,12 @@ Result<void> RowsFormat::take(std::uint64_t row, std::span<const Bytes> files, m
     memory::Record::Field& field = record.fields[i];
     if (std::holds_alternative<FileColumn>(options_.columns[i])) {
       field.absent = file_column(row, i) == nullptr;
-      if (!field.absent) field.bytes = files[next++];
+      if (field.absent) continue;
+      field.bytes = files[next++];
+      if (defers(record, i)) {
+        field.storage = storage_.get();
+        FEEDLINE_CHECK_OK(find_object(std::get<FileColumn>(options_.columns[i]), row, field.object, room));
+      }
     } else {
       find_value(row, i, field, room);
       FEEDLINE_TRY(const auto copy, record.more[own + i].make_room(field.bytes.size(), record.most_bytes));
@@ -51,6 +56,10 @@ Result<void> RowsFormat::take(std::uint64_t row, std::span<const Bytes> files, m
     record.bytes_read += field.bytes.size();
   }
   return {};
+}
+
+bool RowsFormat::defers(const memory::Record& record, std::size_t field) const {
+  return record.defers_videos && fields_[field].kind == FieldKind::kVideo;
 }
 
 Result<void> RowsFormat::read(std::uint64_t index, memory::Record& record) const {
@@ -64,6 +73,10 @@ Result<void> RowsFormat::read(std::uint64_t index, memory::Record& record) const
     const FileColumn* const files = file_column(index, i);
     if (files == nullptr) continue;
     memory::ByteBuffer& buffer = used == 0 ? record.storage : record.more[used - 1];
+    if (defers(record, i)) {
+      list.all()[used++] = {};
+      continue;
+    }
     auto found = find_object(*files, index, record.name, room);
     auto bytes = found ? storage_->read_all(record.name, buffer, left) : std::unexpected(std::move(found).error());
     if (bytes && bytes->empty() && !may_be_empty(fields_[i].kind)) bytes = data_error("an empty file", "format");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/sources/image_names.h"
 
+#include <algorithm>
 #include <string>
 
 #include "decode/image_formats.h"
+#include "feedline/video.h"
 #include "format/sources/sample_name.h"
 
 namespace feedline::format {
@@ -23,6 +25,11 @@ bool is_any_image_name(std::string_view name) { return decode::format_of_extensi
 bool is_native_image_name(std::string_view name) {
   const decode::ImageFormat* const format = decode::format_of_extension(extension_of(name));
   return format != nullptr && format->codec != nullptr;
+}
+
+bool is_video_name(std::string_view name) {
+  const auto known = video_extensions();
+  return std::ranges::find(known, extension_of(name)) != known.end();
 }
 
 std::vector<std::string_view> native_extensions() { return image_column_names({}); }

@@ -17,6 +17,9 @@ bool is_any_image_name(std::string_view name);
 // Returns whether the name ends in the extension of a format that the engine decodes itself.
 bool is_native_image_name(std::string_view name);
 
+// Returns whether the name ends in an extension of video files.
+bool is_video_name(std::string_view name);
+
 // The extensions of formats that the engine decodes itself, without a dot.
 std::vector<std::string_view> native_extensions();
 // Returns the usual names of image columns in order of preference: `first`, native_extensions(), and `last`.

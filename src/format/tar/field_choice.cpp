@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "feedline/video.h"
 #include "format/field_kind.h"
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"
@@ -58,7 +59,8 @@ Result<FieldChoice> parse_field(const std::string& spec) {
 
 std::vector<FieldChoice> default_fields() {
   return {{{"image", FieldKind::kImage}, strings(native_extensions())},
-          {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)}};
+          {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)},
+          {{"video", FieldKind::kVideo}, strings(feedline::video_extensions())}};
 }
 
 Result<std::vector<FieldChoice>> parse_fields(const std::vector<std::string>& specs) {
@@ -82,9 +84,19 @@ Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, b
     for (std::uint64_t i = 0; i < index->extensions(); ++i) present.insert(index->extension(i));
   }
   if (samples == 0) return config_error("the tar files have no samples");
+  const auto is_present = [&](const FieldChoice& field) {
+    return std::ranges::any_of(field.alternatives, [&](const auto& name) { return present.contains(name); });
+  };
+  const auto has = [&](FieldKind kind) {
+    return std::ranges::any_of(
+        fields, [&](const FieldChoice& field) { return field.description.kind == kind && is_present(field); });
+  };
+  // by default, shards without images are shards of videos, if they have any
+  const FieldKind left_out = !has(FieldKind::kImage) && has(FieldKind::kVideo) ? FieldKind::kImage : FieldKind::kVideo;
   std::vector<FieldChoice> chosen;
   for (FieldChoice& field : fields) {
-    if (std::ranges::any_of(field.alternatives, [&](const auto& name) { return present.contains(name); })) {
+    if (are_default && field.description.kind == left_out) continue;
+    if (is_present(field)) {
       chosen.push_back(std::move(field));
       continue;
     }

@@ -9,10 +9,13 @@
 
 #include "decode/decoder.h"
 #include "decode/labels.h"
+#include "decode/video/clip_decoder.h"
 #include "feedline/array.h"
 #include "feedline/error.h"
 #include "memory/pixels.h"
 #include "memory/planes.h"
+#include "pipeline/fields/clip_choice.h"
+#include "pipeline/fields/video_source.h"
 #include "transform/chain.h"
 #include "transform/kernels/aligned_vector.h"
 #include "transform/kernels/axis_table.h"
@@ -59,6 +62,17 @@ struct TargetScratch {
   std::vector<std::byte> file, rows_file;  // for a cache
 };
 
+// State of one thread for videos.
+struct VideoScratch {
+  explicit VideoScratch(const decode::FfmpegLibrary& library) : decoder(library) {}
+  decode::ClipDecoder decoder;
+  VideoSource source;
+  ChosenFrames chosen;
+  transform::Drawing drawing;
+  transform::Workspace workspace;
+  memory::PixelBuffer pixels;  // a frame as grey
+};
+
 // The first image or mask of a sample. The size of the first field determines the geometry, and later images and masks
 // must have the same size.
 struct DrawnFor {
@@ -73,6 +87,7 @@ struct FieldScratch {
   std::unique_ptr<LabelScratch> labels;
   std::unique_ptr<TargetScratch> targets;
   std::unique_ptr<ViewScratch> views;
+  std::unique_ptr<VideoScratch> video;
   DrawnFor drawn_for;  // of the current sample
 
   // Must be called after all parts have been created.

@@ -11,6 +11,7 @@
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
 #include "pipeline/fields/target_path.h"
+#include "pipeline/fields/video_indexes.h"
 #include "pipeline/fields/views_path.h"
 #include "pipeline/sample/field_paths.h"
 #include "pipeline/sample/image_checkpoints.h"
@@ -36,9 +37,13 @@ Schema with_lengths(Schema schema, Length length) {
   return schema;
 }
 
+bool is_video(const format::FieldDescription& field) { return field.kind == format::FieldKind::kVideo; }
+
 bool is_pixels(const format::FieldDescription& field) {
-  return field.kind == format::FieldKind::kImage || field.kind == format::FieldKind::kMask;
+  return field.kind == format::FieldKind::kImage || field.kind == format::FieldKind::kMask || is_video(field);
 }
+
+bool is_for_videos(const Operation& operation) { return operation->properties().is_for_videos(); }
 
 bool is_target(const format::FieldDescription& field) {
   return field.kind == format::FieldKind::kBoxes || field.kind == format::FieldKind::kKeypoints;
@@ -121,6 +126,8 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
       return config_error("boxes: '" + name + "' is " + std::string(format::name_of(field->kind)) +
                           "; mark boxes with \":boxes\" after the spec in fields= of open()");
     }
+    if (is_for_videos(operation) && !is_video(*field))
+      return config_error(start + "'" + name + "' is " + std::string(format::name_of(field->kind)) + ", not a video");
     if (!is_pixels(*field) && !is_target(*field))
       return config_error(start + "'" + name + "' is not an image, mask, boxes or keypoints");
     if (field->kind == format::FieldKind::kMask && !transform::is_geometric(operation))
@@ -198,6 +205,7 @@ void take_source(Recipe& recipe, const Source& source) {
   recipe.mixture = source.mixture();
   recipe.seen_depth = source.seen_depth();
   recipe.checkpoints = source.checkpoints();
+  recipe.videos = source.videos();
   recipe.ragged = format::is_ragged(*recipe.format);
 }
 
@@ -212,8 +220,18 @@ Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations,
   return {};
 }
 
-// Operations need pixels.
+// Operations need pixels, and videos need clips for them.
 Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
+  const auto& fields = recipe.format->fields();
+  const auto of_videos = std::ranges::find_if(operations, &is_for_videos);
+  if (of_videos != operations.end() && std::ranges::none_of(fields, &is_video))
+    return config_error(std::string(name_of(*of_videos)) + ": the samples of \"" + recipe.dataset +
+                        "\" have no video; mark one with \":video\" in fields= of open()");
+  const bool are_only_videos = std::ranges::none_of(
+      fields, [](const format::FieldDescription& field) { return is_pixels(field) && !is_video(field); });
+  if (std::ranges::any_of(fields, &is_video) && are_only_videos && of_videos == operations.end() && !operations.empty())
+    return config_error(std::string(name_of(operations.front())) +
+                        ": operations apply to the frames of a clip; add clip() or frames()");
   if (std::ranges::any_of(recipe.format->fields(), &is_pixels)) return {};
   const std::string what = operations.empty() ? "dtype" : std::string(name_of(operations.front()));
   if (operations.empty() && !dtype) return {};
@@ -396,7 +414,8 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   FEEDLINE_CHECK_OK(check_targets(recipe->format->fields(), operations));
   FEEDLINE_CHECK_OK(take_fields(
       *recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views, *recipe->records,
-                recipe->dataset, there.makes_elements && map == nullptr, there.decoder, rows_for}));
+                recipe->dataset, there.makes_elements && map == nullptr, there.decoder, rows_for, recipe->videos}));
+  recipe->has_clips = std::ranges::any_of(operations, &is_for_videos);
   recipe->decoder = there.decoder;
   find_images(*recipe);
   order_fields(*recipe, operations);
@@ -460,6 +479,7 @@ std::optional<BlockStats> block_stats(const Recipe& recipe) {
 }
 
 void write_checkpoints(const Recipe& recipe) {
+  if (recipe.videos) recipe.videos->write();
   if (recipe.checkpoints) (void)recipe.checkpoints->write();  // a failure is in the statistics
 }
 

@@ -47,6 +47,10 @@ struct Properties {
   const op::Decode* decode = nullptr;
   const op::Boxes* boxes = nullptr;
   const op::SanitizeBoundingBoxes* sanitize = nullptr;
+  const op::Clip* clip = nullptr;
+  const op::Frames* frames = nullptr;
+
+  bool is_for_videos() const { return clip != nullptr || frames != nullptr; }
 };
 
 }  // namespace feedline::transform

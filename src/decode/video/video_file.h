@@ -12,9 +12,9 @@
 namespace feedline::decode {
 
 // The bytes of one video file, wherever they are stored. Every method is thread-safe.
-class ByteSource {
+class VideoFile {
  public:
-  virtual ~ByteSource() = default;
+  virtual ~VideoFile() = default;
   virtual std::uint64_t size() const = 0;
   // Fills `out` with data from `offset` on. Returns the number of bytes read; fewer than requested mean that the file
   // ends there.
@@ -22,12 +22,12 @@ class ByteSource {
 };
 
 // Reads exactly out.size() bytes. kData: the file is too short.
-Result<void> read_exactly(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out);
+Result<void> read_exactly(const VideoFile& source, std::uint64_t offset, std::span<std::byte> out);
 
 // A file in memory.
-class MemorySource final : public ByteSource {
+class VideoInMemory final : public VideoFile {
  public:
-  explicit MemorySource(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit VideoInMemory(std::span<const std::byte> bytes) : bytes_(bytes) {}
   std::uint64_t size() const override { return bytes_.size(); }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override {
     const auto from = bytes_.subspan(std::min<std::uint64_t>(offset, bytes_.size()));
