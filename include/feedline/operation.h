@@ -386,6 +386,32 @@ struct AddNoise {
 struct SpeedPerturbation {
   std::vector<double> factors{0.9, 1.0, 1.1};
 };
+// How a clip's frames are chosen.
+enum class ClipSampling : std::uint8_t {
+  kRandom,    // a start drawn for each clip
+  kUniform,   // the middles of equal parts of all possible starts
+  kSegments,  // TSN's: one frame drawn in each of `frames` equal parts of the video
+};
+// Delivers a video as clips: `frames` frames, every `every`-th one, or those shown at `fps` times a second for
+// `seconds`.
+struct Clip {
+  std::optional<int> frames;
+  int every = 1;
+  std::optional<double> fps, seconds;
+  ClipSampling sampling = ClipSampling::kRandom;
+  int clips = 1;                // of each video; several form another axis
+  std::optional<double> start;  // the first frame's number or, with fps, its time in seconds; not sampled
+  bool timestamps = false;      // also delivers the frames' times
+  bool pad = false;             // repeats the last frame of a video that is shorter than the clip
+  std::optional<int> stream;    // nullopt: FFmpeg's best video stream
+};
+// Delivers chosen frames of a video: by number, or those shown at some times.
+struct Frames {
+  std::vector<int> frames;    // negative numbers count from the end
+  std::vector<double> times;  // seconds since the first frame
+  bool timestamps = false;
+  std::optional<int> stream;
+};
 // A placeholder for an operation that applies to other fields. The placeholder preserves the indexes of later
 // operations, on which random draws depend.
 struct Skipped {};

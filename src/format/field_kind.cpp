@@ -15,11 +15,11 @@ struct Named {
   FieldKind kind;
 };
 
-constexpr Named kKinds[] = {{"image", FieldKind::kImage},         {"value", FieldKind::kInteger},
-                            {"array", FieldKind::kArray},         {"mask", FieldKind::kMask},
-                            {"bytes", FieldKind::kBytes},         {"text", FieldKind::kText},
-                            {"json", FieldKind::kJson},           {"boxes", FieldKind::kBoxes},
-                            {"keypoints", FieldKind::kKeypoints}, {"audio", FieldKind::kAudio}};
+constexpr Named kKinds[] = {
+    {"image", FieldKind::kImage}, {"value", FieldKind::kInteger}, {"array", FieldKind::kArray},
+    {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
+    {"json", FieldKind::kJson},   {"boxes", FieldKind::kBoxes},   {"keypoints", FieldKind::kKeypoints},
+    {"audio", FieldKind::kAudio}, {"video", FieldKind::kVideo}};
 
 // The extensions of all kinds except images. The extensions of integers are the ones that WebDataset decodes.
 constexpr Named kExtensions[] = {
@@ -45,6 +45,7 @@ FieldKind usual_kind(std::string_view name, std::string_view extension) {
     return is_of_labels ? FieldKind::kMask : FieldKind::kImage;
   }
   if (is_audio_name("." + std::string(last))) return FieldKind::kAudio;
+  if (is_video_name("." + std::string(last))) return FieldKind::kVideo;
   const auto known = std::ranges::find(kExtensions, last, &Named::name);
   return known == std::end(kExtensions) ? FieldKind::kBytes : known->kind;
 }
@@ -57,7 +58,7 @@ Result<std::optional<FieldKind>> take_kind(std::string_view& spec) {
   const auto kind = field_kind_of(spec.substr(colon + 1));
   if (!kind)
     return config_error("fields: unknown kind '" + std::string(spec.substr(colon + 1)) + "' in '" + std::string(spec) +
-                        "'; use image, mask, value, array, bytes, text, json, audio, boxes or keypoints");
+                        "'; use image, mask, value, array, bytes, text, json, boxes, keypoints, audio or video");
   spec.remove_suffix(spec.size() - colon);
   return kind;
 }

@@ -35,8 +35,9 @@ enum class FieldKind : std::uint8_t {
   kBoxes,      // (N, 4)
   kKeypoints,  // (N, 2) or (N, K, 2)
   kAudio,      // stored bytes of an audio file
+  kVideo,      // stored bytes of a video file
 };
-// Returns the name of a kind in specs, from "image" to "audio". The name of kInteger is "value".
+// Returns the name of a kind in specs, from "image" to "video". The name of kInteger is "value".
 std::string_view name_of(FieldKind kind);
 std::optional<FieldKind> field_kind_of(std::string_view name);
 

@@ -66,8 +66,8 @@ struct Record {
     std::optional<ArraySpec> array{};  // arrays, boxes and points whose `bytes` are raw numbers, without a file header
     ImageFrame frame = {};             // for boxes, points and labels
     TimeRange range = {};              // audio fields: the sample's part of the file
-    // Audio fields of a record with defers_audio: the object to be read in place of `bytes`, and its storage, which the
-    // format owns. nullptr: `bytes` has the file.
+    // Audio and video fields of a record with defers_audio or defers_videos: the object to be read in place of `bytes`,
+    // and its storage, which the format owns. nullptr: `bytes` has the file.
     const storage::Storage* storage = nullptr;
     std::string object{};
   };
@@ -77,9 +77,9 @@ struct Record {
   std::string name;                 // memory for a format to build file names
   std::shared_ptr<const void> pin;  // keeps a mapped shard alive while `bytes` points into it
   std::size_t bytes_read = 0;       // for telemetry
-  // The owner of the record sets this flag: formats may leave audio files unread, because only parts of them are
-  // needed.
-  bool defers_audio = false;
+  // The owner of the record sets these flags: formats may leave audio or video files unread, because only parts of them
+  // are needed.
+  bool defers_audio = false, defers_videos = false;
   // The offsets of the pieces that Format::accept() receives. The caller of accept() sets them.
   std::vector<std::uint64_t> piece_offsets;
   // The owner of the record sets this limit: formats do not load larger stored samples into memory (see

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "feedline/image_formats.h"
+#include "feedline/video.h"
 #include "interop/arrays.h"
 #include "interop/enum_names.h"
 #include "interop/errors.h"
@@ -78,6 +79,15 @@ nb::list list_image_formats() {
 
 void bind_image(nb::module_& module) {
   module.def("image_formats", &list_image_formats, nb::sig("def image_formats() -> list[dict[str, typing.Any]]"));
+  module.def(
+      "video_extensions",
+      [] {
+        const auto names = video_extensions();
+        return std::vector<std::string_view>(names.begin(), names.end());
+      },
+      nb::sig("def video_extensions() -> list[str]"));
+  module.def(
+      "ffmpeg_version", [] { return unwrap(ffmpeg_version()); }, nb::sig("def ffmpeg_version() -> str"));
   module.def(
       "image_format_of", [](nb::handle encoded) { return image_format_of(HeldBytes(encoded).bytes()); }, "encoded"_a,
       nb::sig("def image_format_of(encoded: bytes | bytearray | memoryview) -> str"));

@@ -26,6 +26,7 @@ from .ops.augmentations import Augmentations
 from .ops.operations import Fields
 from .ops.sound import Sound
 from .ops.targets import Targets
+from .ops.video import Videos
 from .recorded_calls import Recorded
 from .selection.labels import Labels
 from .selection.split import Splits
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _WITHOUT_SOURCE = ("arrays", "mix", "rows", "tokens")
 
 
-class Dataset(Recorded, Targets, Sound, Augmentations, Splits, Labels, Tokenized):
+class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, Tokenized):
     """Samples and the operations on their images. Immutable: every operation cheaply returns a new dataset.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and Pillow's pixels. A wrong

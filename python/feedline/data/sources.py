@@ -15,7 +15,7 @@ from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
 from ..machine import audio_libraries
-from . import arguments, literals, recorded_calls
+from . import arguments, literals, recorded_calls, videos
 from .dataset import Dataset
 from .format_names import FORMATS, MANIFESTS
 from .source_spec import SourceSpec
@@ -62,6 +62,8 @@ def open(
             - folders of audio files, with or without class folders; manifests of speech: NeMo's and Lhotse's JSON
               lines, Kaldi's data folders, Common Voice's tables, LibriSpeech (docs/audio.md)
             - the JSON of a COCO set, the folder of a Pascal VOC set, the YAML of a YOLO set (docs/annotations.md)
+            - videos: class folders, a folder, one file, a list of files, tables with their paths, tars, or a text of
+              lines ``path label``. The field is ``video``; see :meth:`Dataset.clip`
             - token files of Megatron, by the names of their indexes (``"train_text_document.idx"``). A sample is the
               field ``tokens`` (int64) with ``tokens_length``, and ``mode`` if the index has modes
             - a list of shards by wids, timm or OpenCLIP, or a file that :meth:`Dataset.cache` has finished
@@ -93,7 +95,7 @@ def open(
             - annotated images: ``("image", "boxes", "labels", "masks")`` (docs/annotations.md)
 
             The kind of a field follows from its extension (docs/fields.md) or its type (docs/formats.md). A suffix of
-            the spec overrides it: ``:image``, ``:mask``, ``:value``, ``:array``, ``:bytes``, ``:text``, ``:json``, or,
+            the spec overrides it: ``:image``, ``:mask``, ``:video``, ``:value``, ``:array``, ``:bytes``, ``:text``, ``:json``, or,
             for arrays and lists of pixel coordinates that follow the image, ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
             or (N, K, 2).
         missing: how samples that lack a field are handled. ``"error"``: reading such a sample raises
@@ -152,6 +154,14 @@ def open(
     if manifest:
         made = open_manifest(source, manifest, fields, cache, cache_limit, hedge)
         return recorded_calls.made_by(made, "data.sources:open", options=given)
+    if format is None and fields is None and (found := videos.of(source)) is not None:
+        from .memory.in_memory import files  # imports this module's dataset
+
+        labels = {} if found.labels is None else {"label": found.labels}
+        specs = ["video=image:video", *(["label"] if labels else [])]
+        return files(
+            found.paths, fields=specs, root=found.root, cache=cache, cache_limit=cache_limit, hedge=hedge, **labels
+        )
     annotations = annotations_of("open", images, split, crowd)
     spec = spec_of(source, format, fields, index, missing, allow_commands, annotations)
     spec = spec._replace(documents=arguments.flag("open", "documents", documents))

@@ -71,12 +71,15 @@ void add_sizes(const storage::Storage& storage, const std::string& root, const F
   }
 }
 
-// Lists class folders of images or, if they have no images, of audio files.
+// Lists class folders of images or, if they have no images, of audio files or videos.
 Result<FolderListing> list_classes(const storage::Storage& storage, const std::string& root) {
   FEEDLINE_TRY(FolderListing listing, list_folder(storage, root));
-  const bool has_audio =
-      std::ranges::any_of(listing.extensions, [](const auto& counted) { return is_audio_name("." + counted.first); });
-  if (listing.samples() == 0 && has_audio) return list_folder(storage, root, SampleFile::kAudio);
+  if (listing.samples() > 0) return listing;
+  const auto has = [&](bool (*is_name)(std::string_view)) {
+    return std::ranges::any_of(listing.extensions, [&](const auto& counted) { return is_name("." + counted.first); });
+  };
+  if (has(&is_audio_name)) return list_folder(storage, root, SampleFile::kAudio);
+  if (has(&is_video_name)) return list_folder(storage, root, SampleFile::kVideo);
   return listing;
 }
 
@@ -121,8 +124,10 @@ FolderFormat::FolderFormat(std::string source, OpenOptions options, FolderIndex 
     : OpenedFormat(std::move(source), std::move(options)),
       root_(without_end_slashes(source_)),
       index_(std::move(index)) {
-  const bool is_audio = index_.samples() > 0 && is_audio_name(index_.path(0));
-  fields_ = {is_audio ? FieldDescription{"audio", FieldKind::kAudio} : FieldDescription{"image", FieldKind::kImage},
+  const std::string first = index_.samples() > 0 ? std::string(index_.path(0)) : std::string();
+  fields_ = {is_audio_name(first)   ? FieldDescription{"audio", FieldKind::kAudio}
+             : is_video_name(first) ? FieldDescription{"video", FieldKind::kVideo}
+                                    : FieldDescription{"image", FieldKind::kImage},
              {"label", FieldKind::kInteger}};
   fingerprint_ = index_.fingerprint();
   for (std::uint64_t label = 0; label < index_.classes(); ++label) classes_.emplace_back(index_.class_name(label));
@@ -157,6 +162,15 @@ std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) co
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
   options_.storage->name_below(root_, index_.path(index), record.name);
+  if (record.defers_videos && fields_[0].kind == FieldKind::kVideo) {
+    record.pin.reset();
+    record.fields.assign(fields_.size(), {});
+    record.fields[0].storage = options_.storage.get();
+    record.fields[0].object = record.name;
+    record.fields[1].value = static_cast<std::int64_t>(index_.class_of(index));
+    record.bytes_read = 0;
+    return {};
+  }
   const auto version = index_.version(index);
   if (record.defers_audio && fields_[0].kind == FieldKind::kAudio && !version && !options_.storage->is_remote()) {
     record.pin.reset();
@@ -235,7 +249,10 @@ Result<Inspection> FolderFormat::inspect(const std::string& source, const OpenOp
   Inspection inspection;
   inspection.format = "folder";
   inspection.samples = listing.samples();
-  inspection.fields = {listing.file == SampleFile::kAudio ? "audio" : "image", "label"};
+  inspection.fields = {listing.file == SampleFile::kAudio   ? "audio"
+                       : listing.file == SampleFile::kVideo ? "video"
+                                                            : "image",
+                       "label"};
   Findings findings = std::move(listing.findings);
   if (listing.classes.empty()) findings.add({"no_classes", Severity::kError, root, "", {}, what_is_missing(listing)});
   add_sizes(*options.storage, root, listing, inspection, findings);

@@ -38,7 +38,21 @@ struct Folder {
 
 using IsSample = bool (*)(std::string_view name);
 
-IsSample sample_names(SampleFile file) { return file == SampleFile::kImage ? &is_image_name : &is_audio_name; }
+IsSample sample_names(SampleFile file) {
+  switch (file) {
+    case SampleFile::kImage:
+      return &is_image_name;
+    case SampleFile::kAudio:
+      return &is_audio_name;
+    case SampleFile::kVideo:
+      return &is_video_name;
+  }
+  std::unreachable();
+}
+
+const char* files_of(SampleFile file) {
+  return file == SampleFile::kImage ? "images" : file == SampleFile::kAudio ? "audio files" : "videos";
+}
 
 struct ClassListing {
   explicit ClassListing(SampleFile file) : is_sample_(sample_names(file)) {}
@@ -144,16 +158,17 @@ void add_class(const std::string& root, std::string name, ClassListing found, Fo
   for (const auto& [extension, count] : found.extensions) listing.extensions[extension] += count;
   if (found.path_ends.empty()) {
     const bool has_json = found.extensions.contains("json");
-    listing.findings.add(
-        {"class_without_images",
-         Severity::kError,
-         root + "/" + name,
-         name,
-         {},
-         "class folder '" + name + "' contains no " +
-             (listing.file == SampleFile::kImage ? "images (" + image_extensions() + ")" : std::string("audio files")) +
-             ": remove it, or put its " + (listing.file == SampleFile::kImage ? "images" : "files") + " in" +
-             (has_json ? "; if it holds the annotations of a COCO set, open their .json file" : "")});
+    const std::string files = files_of(listing.file);
+    const bool are_images = listing.file == SampleFile::kImage;
+    listing.findings.add({"class_without_images",
+                          Severity::kError,
+                          root + "/" + name,
+                          name,
+                          {},
+                          "class folder '" + name + "' contains no " + files +
+                              (are_images ? " (" + image_extensions() + ")" : std::string()) +
+                              ": remove it, or put its " + files + " in" +
+                              (has_json ? "; if it holds the annotations of a COCO set, open their .json file" : "")});
   }
   note_merged_folders(root, name, first, listing);
   listing.classes.push_back(std::move(name));
@@ -204,7 +219,7 @@ void add_unknown_extensions(const std::string& root, FolderListing& listing) {
            std::string("files ") + (extension.empty() ? "without an extension" : "ending in ." + extension) +
                " are not read, " + std::to_string(count) + " in all: in class folders, only " +
                (listing.file == SampleFile::kImage ? "the extensions of torchvision's ImageFolder are read"
-                                                   : "audio files are read")});
+                                                   : std::string(files_of(listing.file)) + " are read")});
   listing.paths.shrink_to_fit();
   listing.path_ends.shrink_to_fit();
 }

@@ -25,7 +25,7 @@ struct ListedObject {
 };
 
 // The kind of file that each sample of a folder consists of.
-enum class SampleFile : std::uint8_t { kImage, kAudio };
+enum class SampleFile : std::uint8_t { kImage, kAudio, kVideo };
 
 // The samples in a folder. Uses only a few dozen bytes per sample, because datasets with millions of files are common.
 struct FolderListing {

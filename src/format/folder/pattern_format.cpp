@@ -87,7 +87,9 @@ Result<void> PatternFormat::check_fields(std::uint64_t index) const {
 }
 
 bool PatternFormat::defers(const memory::Record& record, std::size_t field) const {
-  return record.defers_audio && fields_[field].kind == FieldKind::kAudio && !options_.storage->is_remote();
+  const FieldKind kind = fields_[field].kind;
+  return (record.defers_videos && kind == FieldKind::kVideo) ||
+         (record.defers_audio && kind == FieldKind::kAudio && !options_.storage->is_remote());
 }
 
 Result<void> PatternFormat::read(std::uint64_t index, memory::Record& record) const {

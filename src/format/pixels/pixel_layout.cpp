@@ -66,7 +66,8 @@ static_assert(static_cast<int>(FieldKind::kImage) == 0 && static_cast<int>(Field
               static_cast<int>(FieldKind::kArray) == 2 && static_cast<int>(FieldKind::kMask) == 3 &&
               static_cast<int>(FieldKind::kBytes) == 4 && static_cast<int>(FieldKind::kText) == 5 &&
               static_cast<int>(FieldKind::kJson) == 6 && static_cast<int>(FieldKind::kBoxes) == 7 &&
-              static_cast<int>(FieldKind::kKeypoints) == 8 && static_cast<int>(FieldKind::kAudio) == 9);
+              static_cast<int>(FieldKind::kKeypoints) == 8 && static_cast<int>(FieldKind::kAudio) == 9 &&
+              static_cast<int>(FieldKind::kVideo) == 10);
 
 std::uint64_t stored_kind(const FieldDescription& field) {
   return static_cast<std::uint64_t>(field.kind) | (field.may_be_absent ? kMayBeAbsent : 0);
@@ -119,7 +120,7 @@ Result<PixelContents> PixelContents::parse(std::span<const std::byte> bytes) {
   bool known = true;
   for (std::uint64_t i = 0; i < fields && reader.ok(); ++i) {
     const std::uint64_t stored = reader.number(), kind = stored & ~kMayBeAbsent;
-    known = known && kind <= static_cast<std::uint64_t>(FieldKind::kAudio);
+    known = known && kind <= static_cast<std::uint64_t>(FieldKind::kVideo);
     contents.fields.push_back({.name = reader.text(), .kind = static_cast<FieldKind>(kind)});
     contents.fields.back().may_be_absent = (stored & kMayBeAbsent) != 0;
   }

@@ -44,18 +44,23 @@ Result<std::shared_ptr<const Format>> open_images(const std::string& source, con
   if (!options.fields.empty()) return PatternFormat::open(source, options);
   auto classes = FolderFormat::open(source, options);
   if (classes || classes.error().code != ErrorCode::kConfig) return classes;
-  // a folder of audio files without class folders
+  // a folder of audio files or videos without class folders
   FEEDLINE_TRY(const FolderListing listing, list_folder(*options.storage, without_end_slashes(source)));
-  std::string extension;
-  for (const auto& [stray, count] : listing.stray_extensions)
-    if (is_audio_name(stray)) extension = extension.empty() ? stray : "*";
+  std::string extension, name;
+  for (const auto& [stray, count] : listing.stray_extensions) {
+    const bool is_audio = is_audio_name(stray);
+    if (!is_audio && !is_video_name(stray)) continue;
+    extension = extension.empty() ? stray : "*";
+    name = is_audio ? "audio" : "video";
+  }
   if (!listing.classes.empty() || extension.empty()) return classes;
   if (extension == "*")
-    return config_error(
-        "the folder contains audio files with several extensions; open them with fields=\"audio={key}:audio\", "
-        "which reads all files, or with one of them, such as fields=\"audio={key}.wav\"");
+    return config_error("the folder contains " + std::string(name == "audio" ? "audio files" : "videos") +
+                        " with several extensions; open them with fields=\"" + name + "={key}:" + name +
+                        "\", which reads all files, or with one of them, such as fields=\"" + name + "={key}" +
+                        (name == "audio" ? ".wav" : ".mp4") + "\"");
   OpenOptions pattern = options;
-  pattern.fields = {"audio={key}" + extension};
+  pattern.fields = {name + "={key}" + extension};
   return PatternFormat::open(source, pattern);
 }
 

@@ -34,7 +34,7 @@ struct Field {
     const auto kind = field_kind_of(column.kind);
     if (!kind || *kind == FieldKind::kInteger)
       return config_error("the field '" + column.name + "' cannot be '" + column.kind +
-                          "': use image, mask, array, bytes, text, json, audio, boxes or keypoints for files");
+                          "': use image, mask, array, bytes, text, json, boxes, keypoints, audio or video for files");
     for (const auto* const times : {&column.begins, &column.durations})
       if (!times->empty() && times->size() != Rows()(column))
         return config_error("the field '" + column.name + "' has " + std::to_string(Rows()(column)) + " files, but " +

@@ -60,7 +60,9 @@ Result<void> RowsFormat::take(std::uint64_t row, std::span<const Bytes> files, m
 }
 
 bool RowsFormat::defers(const memory::Record& record, std::size_t field) const {
-  return record.defers_audio && fields_[field].kind == FieldKind::kAudio && !storage_->is_remote();
+  const FieldKind kind = fields_[field].kind;
+  return (record.defers_videos && kind == FieldKind::kVideo) ||
+         (record.defers_audio && kind == FieldKind::kAudio && !storage_->is_remote());
 }
 
 void RowsFormat::take_range(std::uint64_t row, std::size_t field, memory::Record::Field& value) const {
@@ -80,6 +82,10 @@ Result<void> RowsFormat::read(std::uint64_t index, memory::Record& record) const
     const FileColumn* const files = file_column(index, i);
     if (files == nullptr) continue;
     memory::ByteBuffer& buffer = used == 0 ? record.storage : record.more[used - 1];
+    if (defers(record, i)) {
+      list.all()[used++] = {};
+      continue;
+    }
     auto found = find_object(*files, index, record.name, room);
     if (found && defers(record, i)) {
       list.all()[used++] = {};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/sources/image_names.h"
 
+#include <algorithm>
 #include <string>
 
 #include "decode/audio/audio_reader.h"
 #include "decode/image_formats.h"
+#include "feedline/video.h"
 #include "format/sources/sample_name.h"
 
 namespace feedline::format {
@@ -27,6 +29,10 @@ bool is_native_image_name(std::string_view name) {
 }
 
 bool is_audio_name(std::string_view name) { return decode::is_audio_extension(extension_of(name)); }
+bool is_video_name(std::string_view name) {
+  const auto known = video_extensions();
+  return std::ranges::find(known, extension_of(name)) != known.end();
+}
 
 std::vector<std::string_view> native_extensions() { return image_column_names({}); }
 

@@ -20,6 +20,8 @@ bool is_native_image_name(std::string_view name);
 
 // Returns whether the name ends in an extension of audio files.
 bool is_audio_name(std::string_view name);
+// Returns whether the name ends in an extension of video files.
+bool is_video_name(std::string_view name);
 
 // The extensions of formats that the engine decodes itself, without a dot.
 std::vector<std::string_view> native_extensions();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "decode/audio/audio_reader.h"
+#include "feedline/video.h"
 #include "format/field_kind.h"
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"
@@ -58,10 +59,10 @@ Result<FieldChoice> parse_field(const std::string& spec) {
 }  // namespace
 
 std::vector<FieldChoice> default_fields() {
-  std::vector<FieldChoice> fields{{{"image", FieldKind::kImage}, strings(native_extensions())},
-                                  {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)}};
-  fields.push_back({{"audio", FieldKind::kAudio}, strings(decode::audio_extensions())});
-  return fields;
+  return {{{"image", FieldKind::kImage}, strings(native_extensions())},
+          {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)},
+          {{"audio", FieldKind::kAudio}, strings(decode::audio_extensions())},
+          {{"video", FieldKind::kVideo}, strings(feedline::video_extensions())}};
 }
 
 Result<std::vector<FieldChoice>> parse_fields(const std::vector<std::string>& specs) {
@@ -88,15 +89,21 @@ Result<std::vector<FieldChoice>> keep_present(std::vector<FieldChoice> fields, b
   const auto is_present = [&](const FieldChoice& field) {
     return std::ranges::any_of(field.alternatives, [&](const auto& name) { return present.contains(name); });
   };
-  // shards without images are shards of audio, if they have any
-  const auto is_audio = [&](const FieldChoice& field) { return field.description.kind == FieldKind::kAudio; };
-  const bool has_audio =
-      std::ranges::any_of(fields, [&](const FieldChoice& field) { return is_audio(field) && is_present(field); });
+  const auto has = [&](FieldKind kind) {
+    return std::ranges::any_of(
+        fields, [&](const FieldChoice& field) { return field.description.kind == kind && is_present(field); });
+  };
+  // by default, shards without images are shards of audio or videos, if they have any
+  const bool has_images = has(FieldKind::kImage), has_audio = has(FieldKind::kAudio),
+             has_videos = has(FieldKind::kVideo);
+  const auto is_left_out = [&](FieldKind kind) {
+    if (kind == FieldKind::kImage) return !has_images && (has_audio || has_videos);
+    if (kind == FieldKind::kAudio) return !has_audio;
+    return kind == FieldKind::kVideo && (has_images || !has_videos);
+  };
   std::vector<FieldChoice> chosen;
   for (FieldChoice& field : fields) {
-    if (are_default && (is_audio(field) || (has_audio && field.description.kind == FieldKind::kImage)) &&
-        !is_present(field))
-      continue;
+    if (are_default && is_left_out(field.description.kind)) continue;
     if (is_present(field)) {
       chosen.push_back(std::move(field));
       continue;

@@ -257,9 +257,10 @@ std::vector<Spec> specs_of_all(const Table& table) {
 
 std::vector<Spec> usual_specs(const Table& table) {
   std::vector<Spec> specs;
-  for (const TableColumn& column : table.columns)
-    if (files_of(column, "") == FieldKind::kImage && specs.empty())
-      specs.push_back({column.name, "image", column.name, FieldKind::kImage});
+  for (const FieldKind kind : {FieldKind::kImage, FieldKind::kVideo})
+    for (const TableColumn& column : table.columns)
+      if (specs.empty() && files_of(column, "") == kind)
+        specs.push_back({column.name, std::string(name_of(kind)), column.name, kind});
   if (specs.empty()) return specs_of_all(table);
   for (const std::string_view label : kLabels)
     if (specs.size() == 1 && table.find(label) != nullptr)

@@ -27,10 +27,10 @@ struct ColumnField {
 };
 
 // Chooses one field per spec, "[NAME=]COLUMN[:KIND]". The kind "class" converts class names to numbers. Without specs,
-// the fields are an image and, if there is one, a label. For tables without images, and for metadata next to images
-// (is_metadata), the fields are all columns, as in Hugging Face's ImageFolder. Fails with kConfig if a column does not
-// exist or cannot have the kind in its spec, or if two fields have the same name. Fails with kData, with the row in
-// where.record, if a cell in a column of integers is not a 64-bit integer.
+// the fields are an image or video and, if there is one, a label. For tables without them, and for metadata next to
+// images (is_metadata), the fields are all columns, as in Hugging Face's ImageFolder. Fails with kConfig if a column
+// does not exist or cannot have the kind in its spec, or if two fields have the same name. Fails with kData, with the
+// row in where.record, if a cell in a column of integers is not a 64-bit integer.
 Result<std::vector<ColumnField>> choose_columns(const std::vector<std::string>& specs, const Table& table,
                                                 bool is_metadata);
 

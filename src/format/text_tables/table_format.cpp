@@ -185,6 +185,10 @@ Result<void> TableFormat::check_row(std::uint64_t row) const {
   return {};
 }
 
+bool TableFormat::defers(const memory::Record& record, std::size_t field) const {
+  return record.defers_videos && choices_[field].description.kind == FieldKind::kVideo;
+}
+
 // `files` has the contents of the sample's files, in the order of the fields.
 Result<void> TableFormat::take(std::uint64_t row, std::span<const Bytes> files, memory::Record& record) const {
   record.fields.assign(choices_.size(), {});
@@ -196,6 +200,10 @@ Result<void> TableFormat::take(std::uint64_t row, std::span<const Bytes> files, 
     switch (choices_[i].use) {
       case ColumnUse::kFile:
         record.fields[i].bytes = files[next++];
+        if (defers(record, i)) {
+          record.fields[i].storage = options_.storage.get();
+          FEEDLINE_TRY(record.fields[i].object, file_of(*options_.storage, find_sample(row), cell(row, i)));
+        }
         record.bytes_read += record.fields[i].bytes.size();
         break;
       case ColumnUse::kInteger:
@@ -243,6 +251,10 @@ Result<void> TableFormat::read(std::uint64_t index, memory::Record& record) cons
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     if (choices_[i].use != ColumnUse::kFile || !has(row, i)) continue;
     memory::ByteBuffer& room = used == 0 ? record.storage : record.more[used - 1];
+    if (defers(record, i)) {
+      list.all()[used++] = {};
+      continue;
+    }
     const auto path = file_of(*options_.storage, find_sample(row), cell(row, i));
     auto bytes = path ? options_.storage->read_all(*path, room, left) : std::unexpected(path.error());
     if (bytes && bytes->empty() && !may_be_empty(choices_[i].description.kind))

@@ -9,11 +9,14 @@
 
 #include "decode/decoder.h"
 #include "decode/labels.h"
+#include "decode/video/clip_decoder.h"
 #include "feedline/array.h"
 #include "feedline/error.h"
 #include "memory/pixels.h"
 #include "memory/planes.h"
 #include "pipeline/fields/audio_source.h"
+#include "pipeline/fields/clip_choice.h"
+#include "pipeline/fields/video_source.h"
 #include "transform/chain.h"
 #include "transform/kernels/aligned_vector.h"
 #include "transform/kernels/axis_table.h"
@@ -67,6 +70,16 @@ struct AudioScratch {
   std::vector<float> planar, floats, noise;
   std::vector<std::int16_t> read_16;
 };
+// State of one thread for videos.
+struct VideoScratch {
+  explicit VideoScratch(const decode::FfmpegLibrary& library) : decoder(library) {}
+  decode::ClipDecoder decoder;
+  VideoSource source;
+  ChosenFrames chosen;
+  transform::Drawing drawing;
+  transform::Workspace workspace;
+  memory::PixelBuffer pixels;  // a frame as grey
+};
 
 // The first image or mask of a sample. The size of the first field determines the geometry, and later images and masks
 // must have the same size.
@@ -83,6 +96,7 @@ struct FieldScratch {
   std::unique_ptr<TargetScratch> targets;
   std::unique_ptr<ViewScratch> views;
   std::unique_ptr<AudioScratch> audio;
+  std::unique_ptr<VideoScratch> video;
   DrawnFor drawn_for;  // of the current sample
 
   // Must be called after all parts have been created.

@@ -7,9 +7,7 @@
 #include "transform/kernels/colour.h"
 
 namespace feedline::pipeline {
-namespace {
 
-// Returns a region of an image that is stored as pixels, with the mode's number of channels.
 Result<memory::PixelView> region_of(memory::PixelView view, const Box& region, ColorMode mode,
                                     memory::PixelBuffer& converted) {
   view.data = view.row(region.top) + region.left * view.channels;
@@ -20,8 +18,6 @@ Result<memory::PixelView> region_of(memory::PixelView view, const Box& region, C
   FEEDLINE_CHECK_OK(transform::grayscale(view, channels, converted));  // to L, or from L to three equal channels
   return converted.view();
 }
-
-}  // namespace
 
 bool is_encoded(const memory::Record::Field& stored) { return stored.pixels.data == nullptr; }
 

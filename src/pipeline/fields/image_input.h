@@ -24,6 +24,9 @@ Result<Size> open_image(const memory::Record::Field& stored, bool applies_exif, 
 // header began. Requires: open_image() was called.
 Result<memory::PixelView> read_region(const memory::Record::Field& stored, const Box& region, ColorMode mode,
                                       FieldWork& work, std::uint64_t started_ns);
+// Returns a region of decoded pixels, with the mode's number of channels. converted: room for pixels of another mode.
+Result<memory::PixelView> region_of(memory::PixelView view, const Box& region, ColorMode mode,
+                                    memory::PixelBuffer& converted);
 // Adds the prepared image to a record that Dataset::cache stores.
 Result<void> prepare_image(const memory::Record::Field& stored, const transform::Preparation& preparation,
                            const std::string& field, FieldWork& work, format::PixelRecordBuilder& cached);

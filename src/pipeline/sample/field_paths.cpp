@@ -9,9 +9,11 @@
 #include "base/check.h"
 #include "decode/labels.h"
 #include "decode/text/json.h"
+#include "decode/video/ffmpeg_library.h"
 #include "pipeline/fields/array_path.h"
 #include "pipeline/fields/audio_path.h"
 #include "pipeline/fields/audio_source.h"
+#include "pipeline/fields/clip_path.h"
 #include "pipeline/fields/device_cache_path.h"
 #include "pipeline/fields/device_decode_path.h"
 #include "pipeline/fields/device_rows.h"
@@ -274,6 +276,51 @@ Made make_audio_path(const Field& field, const FieldStages& stages, BatchForm fo
                                            std::move(plan));
 }
 
+Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
+
+// Returns the clip() or frames() of a video's operations; nullopt if there is none.
+Result<std::optional<ClipPlan>> clip_plan_of(const Field& field, const FieldStages& stages) {
+  std::optional<ClipPlan> plan;
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const transform::Properties properties = operations[i]->properties();
+    if (!properties.is_for_videos()) continue;
+    if (plan) return config_error(std::string(name_of(operations[i])) + ": '" + field.name + "' already has a clip");
+    plan.emplace(ClipPlan{.stream = static_cast<std::uint32_t>(i)});
+    if (properties.clip != nullptr) plan->clip = *properties.clip;
+    if (properties.frames != nullptr) plan->frames = *properties.frames;
+  }
+  return plan;
+}
+
+// Without clip() or frames(), videos are delivered as they are stored.
+Made make_clip_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  FEEDLINE_TRY(auto plan, clip_plan_of(field, stages));
+  if (!plan) {
+    if (form != BatchForm::kList)
+      return config_error("collate: '" + field.name + "' is a video of any length; add clip() or frames()");
+    return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
+  }
+  if (stages.cache != nullptr)
+    return config_error("cache: '" + field.name +
+                        "' is a video, which a cache does not support; omit the field or the cache");
+  if (const auto& library = decode::ffmpeg_library(); !library) return std::unexpected(library.error());
+  const auto operations = transform::operations_for(stages.operations, field.name);
+  FEEDLINE_TRY(auto chain, compiled(form, [&](auto of_size) {
+                 return transform::Chain::compile(operations, stages.dtype, stages.layout, of_size,
+                                                  transform::Chain::Elements::kMade);
+               }));
+  const ArraySpec& one = chain->output();
+  // the rows of facts are lists if a sample may lack the video
+  const BatchForm of_facts = field.may_be_absent ? BatchForm::kList : BatchForm::kDense;
+  std::vector<FieldSpec> specs{{.name = field.name, .array = {one.dtype, plan->shape_of(one.shape)}, .form = form}};
+  if (plan->has_timestamps())
+    specs.push_back({.name = field.name + "_timestamps", .array = {DType::kFloat64, plan->shape()}, .form = of_facts});
+  if (plan->has_pads())
+    specs.push_back({.name = field.name + "_is_pad", .array = {DType::kBool, plan->shape()}, .form = of_facts});
+  return std::make_shared<const ClipPath>(std::move(specs), *std::move(plan), std::move(chain), stages.videos);
+}
+
 TargetPath::Part part_of(const Field& field, const FieldStages& stages) {
   if (belongs_to_boxes(field, stages)) return TargetPath::Part::kBelongsToBoxes;
   const bool is_only = std::ranges::count(stages.records.fields(), FieldKind::kBoxes, &Field::kind) == 1;
@@ -315,7 +362,10 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
       std::move(chain), std::move(split), part_of(field, stages), refuses_unsound, turns_image(stages));
 }
 
-Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
+bool has_clip(const Field& field, const FieldStages& stages) {
+  return std::ranges::any_of(transform::operations_for(stages.operations, field.name),
+                             [](const Operation& operation) { return operation->properties().is_for_videos(); });
+}
 
 // Returns the BatchForm of a field. Functions receive the fields of one sample, in any shape. source: the image of a
 // view; nullptr if the field is not a view.
@@ -327,9 +377,10 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   const bool is_padded = is_ragged && stages.records.is_in_memory();
   const bool has_lengths =
       is_target(field) || is_stack(field) || (is_ragged && !is_padded) || belongs_to_boxes(field, stages);
-  BatchForm form = is_stored(field) || has_lengths                ? BatchForm::kList
-                   : is_padded || field.kind == FieldKind::kAudio ? BatchForm::kPadded
-                                                                  : BatchForm::kDense;
+  const bool is_whole_video = field.kind == FieldKind::kVideo && !has_clip(field, stages);
+  BatchForm form = is_stored(field) || has_lengths || is_whole_video ? BatchForm::kList
+                   : is_padded || field.kind == FieldKind::kAudio    ? BatchForm::kPadded
+                                                                     : BatchForm::kDense;
   // collations of an image apply to each of its views
   const auto names = [&](const Collation& collation, const std::string& name) {
     return std::ranges::find(collation.fields, name) != collation.fields.end();
@@ -459,6 +510,8 @@ Made make_field_path(const Field& field, const FieldStages& stages) {
       return make_target_path(field, stages, form);
     case FieldKind::kAudio:
       return make_audio_path(field, stages, form);
+    case FieldKind::kVideo:
+      return make_clip_path(field, stages, form);
     case FieldKind::kBytes:
       return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
     case FieldKind::kText:

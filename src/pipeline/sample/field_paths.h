@@ -13,6 +13,8 @@
 
 namespace feedline::pipeline {
 
+class VideoIndexes;
+
 // The inputs for creating a recipe's field paths.
 struct FieldStages {
   const std::vector<Operation>& operations;  // accepted by check_operations()
@@ -27,6 +29,7 @@ struct FieldStages {
   bool has_device_elements;                       // dense images stay bytes if the floats can be computed later
   std::shared_ptr<device::ImageDecoder> decoder;  // of the decoding device; nullptr if the CPU decodes
   RowsFor rows_for = RowsFor::kBatches;
+  std::shared_ptr<VideoIndexes> videos = nullptr;  // of the source
 };
 
 // Return whether a batch can contain the field's rows in that form, and which forms the field supports.

@@ -11,6 +11,7 @@
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
 #include "pipeline/fields/target_path.h"
+#include "pipeline/fields/video_indexes.h"
 #include "pipeline/fields/views_path.h"
 #include "pipeline/sample/field_paths.h"
 #include "pipeline/sample/image_checkpoints.h"
@@ -36,9 +37,13 @@ Schema with_lengths(Schema schema, Length length) {
   return schema;
 }
 
+bool is_video(const format::FieldDescription& field) { return field.kind == format::FieldKind::kVideo; }
+
 bool is_pixels(const format::FieldDescription& field) {
-  return field.kind == format::FieldKind::kImage || field.kind == format::FieldKind::kMask;
+  return field.kind == format::FieldKind::kImage || field.kind == format::FieldKind::kMask || is_video(field);
 }
+
+bool is_for_videos(const Operation& operation) { return operation->properties().is_for_videos(); }
 
 bool is_target(const format::FieldDescription& field) {
   return field.kind == format::FieldKind::kBoxes || field.kind == format::FieldKind::kKeypoints;
@@ -129,6 +134,8 @@ Result<void> check_chosen(const std::vector<format::FieldDescription>& fields, c
       if (is_audio(*field)) continue;
       return config_error(start + "'" + name + "' is " + std::string(format::name_of(field->kind)) + ", not audio");
     }
+    if (is_for_videos(operation) && !is_video(*field))
+      return config_error(start + "'" + name + "' is " + std::string(format::name_of(field->kind)) + ", not a video");
     if (!is_pixels(*field) && !is_target(*field))
       return config_error(start + "'" + name + "' is not an image, mask, boxes or keypoints");
     if (field->kind == format::FieldKind::kMask && !transform::is_geometric(operation))
@@ -206,6 +213,7 @@ void take_source(Recipe& recipe, const Source& source) {
   recipe.mixture = source.mixture();
   recipe.seen_depth = source.seen_depth();
   recipe.checkpoints = source.checkpoints();
+  recipe.videos = source.videos();
   recipe.ragged = format::is_ragged(*recipe.format);
 }
 
@@ -220,14 +228,24 @@ Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations,
   return {};
 }
 
-// Operations need pixels or audio.
+// Operations need pixels or audio, and videos need clips for operations on pixels.
 Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
   const auto& fields = recipe.format->fields();
   const auto of_audio = std::ranges::find_if(operations, &is_for_audio);
   if (of_audio != operations.end() && std::ranges::none_of(fields, &is_audio))
     return config_error(std::string(name_of(*of_audio)) + ": the samples of \"" + recipe.dataset + "\" have no audio");
-  if (std::ranges::any_of(fields, &is_pixels)) return {};
+  const auto of_videos = std::ranges::find_if(operations, &is_for_videos);
+  if (of_videos != operations.end() && std::ranges::none_of(fields, &is_video))
+    return config_error(std::string(name_of(*of_videos)) + ": the samples of \"" + recipe.dataset +
+                        "\" have no video; mark one with \":video\" in fields= of open()");
   const auto of_pixels = std::ranges::find_if_not(operations, &is_for_audio);
+  const bool are_only_videos = std::ranges::none_of(
+      fields, [](const format::FieldDescription& field) { return is_pixels(field) && !is_video(field); });
+  if (std::ranges::any_of(fields, &is_video) && are_only_videos && of_videos == operations.end() &&
+      of_pixels != operations.end())
+    return config_error(std::string(name_of(*of_pixels)) +
+                        ": operations apply to the frames of a clip; add clip() or frames()");
+  if (std::ranges::any_of(fields, &is_pixels)) return {};
   if (of_pixels == operations.end() && !dtype) return {};
   const std::string what = of_pixels == operations.end() ? "dtype" : std::string(name_of(*of_pixels));
   return config_error(what + ": the samples of \"" + recipe.dataset + "\" have no image");
@@ -409,7 +427,8 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   FEEDLINE_CHECK_OK(check_targets(recipe->format->fields(), operations));
   FEEDLINE_CHECK_OK(take_fields(
       *recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views, *recipe->records,
-                recipe->dataset, there.makes_elements && map == nullptr, there.decoder, rows_for}));
+                recipe->dataset, there.makes_elements && map == nullptr, there.decoder, rows_for, recipe->videos}));
+  recipe->has_clips = std::ranges::any_of(operations, &is_for_videos);
   recipe->decoder = there.decoder;
   find_images(*recipe);
   order_fields(*recipe, operations);
@@ -473,6 +492,7 @@ std::optional<BlockStats> block_stats(const Recipe& recipe) {
 }
 
 void write_checkpoints(const Recipe& recipe) {
+  if (recipe.videos) recipe.videos->write();
   if (recipe.checkpoints) (void)recipe.checkpoints->write();  // a failure is in the statistics
 }
 

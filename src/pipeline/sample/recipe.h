@@ -37,6 +37,7 @@ class MapPoint;
 class PixelCache;
 class PixelsPath;
 class TargetPath;
+class VideoIndexes;
 class ViewsPath;
 struct Mapping;
 struct ViewPoint;
@@ -104,6 +105,8 @@ struct Recipe {
   bool gathers = false;                          // records->gather() fills all fields of many rows
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once per epoch
   std::shared_ptr<SeenDepth> seen_depth;         // of the source
+  std::shared_ptr<VideoIndexes> videos;          // of the source
+  bool has_clips = false;                        // of videos, of which only parts are read
   std::shared_ptr<ImageCheckpoints> checkpoints;  // of the source; nullptr: JPEGs are decoded from their start
 };
 

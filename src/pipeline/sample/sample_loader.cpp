@@ -31,6 +31,7 @@ SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::Thre
     : recipe_(std::move(recipe)), reader_(std::move(reader)), meter_(counters) {
   record_.most_bytes = most_bytes;
   record_.defers_audio = recipe_->cache == nullptr;
+  record_.defers_videos = recipe_->has_clips;
   for (const auto& path : recipe_->paths) path->add_scratch(scratch_);
   scratch_.connect();
   if (scratch_.image) scratch_.image->decoder.use_checkpoints(recipe_->checkpoints.get());

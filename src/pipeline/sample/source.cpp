@@ -21,6 +21,7 @@
 #include "format/sources/source_list.h"
 #include "format/tokens/token_format.h"
 #include "memory/sample_limit.h"
+#include "pipeline/fields/video_indexes.h"
 #include "pipeline/sample/image_checkpoints.h"
 #include "plan/mixture.h"
 #include "storage/manifest_storage.h"
@@ -73,6 +74,7 @@ Result<std::shared_ptr<const storage::Storage>> read_so(std::shared_ptr<const st
 }
 
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
+bool is_video(const format::FieldDescription& field) { return field.kind == format::FieldKind::kVideo; }
 
 }  // namespace
 
@@ -100,6 +102,8 @@ Result<Source> Source::open(const std::string& source, const OpenOptions& option
   made.notes_ = asked.notes->lines();
   if (options.checkpoints && std::ranges::any_of(made.format_->fields(), is_image))
     made.checkpoints_ = ImageCheckpoints::of_source(*located.storage, located.source, options.index_directory);
+  if (std::ranges::any_of(made.format_->fields(), is_video))
+    made.videos_ = VideoIndexes::of_source(*located.storage, located.source, options.index_directory);
   if (std::string note = located.storage->note(); !note.empty()) made.notes_.push_back(std::move(note));
   return made;
 }
@@ -124,6 +128,7 @@ Result<Source> Source::rows(RowOptions options) {
   FEEDLINE_TRY(auto opened, format::RowsFormat::open(std::move(options), wrap));
   Source made(std::move(name), std::move(opened));
   if (std::ranges::any_of(made.format_->fields(), is_image)) made.checkpoints_ = ImageCheckpoints::in_memory();
+  if (std::ranges::any_of(made.format_->fields(), is_video)) made.videos_ = VideoIndexes::in_memory();
   return made;
 }
 
@@ -159,6 +164,8 @@ Result<Source> Source::mix(const std::vector<Source>& parts, const MixOptions& o
   FEEDLINE_TRY(auto mixture, plan::make_mixture(sizes, options));
   Source mixed(name + ")", std::move(joined), std::move(mixture));
   mixed.checkpoints_ = ImageCheckpoints::joined(checkpoints);
+  for (const Source& part : parts)  // indexes are found by the video, whatever its source
+    if (!mixed.videos_) mixed.videos_ = part.videos_;
   return mixed;
 }
 

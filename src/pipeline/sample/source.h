@@ -31,6 +31,7 @@ struct Mixture;
 namespace feedline::pipeline {
 
 class ImageCheckpoints;
+class VideoIndexes;
 
 // The largest bit depth of any image read from a source so far, and whether the user was warned. Thread-safe.
 class SeenDepth {
@@ -99,6 +100,7 @@ class Source {
   const std::shared_ptr<const plan::Mixture>& mixture() const { return mixture_; }
   const std::shared_ptr<SeenDepth>& seen_depth() const { return seen_depth_; }
   const std::shared_ptr<ImageCheckpoints>& checkpoints() const { return checkpoints_; }  // nullptr: disabled
+  const std::shared_ptr<VideoIndexes>& videos() const { return videos_; }                // nullptr: there are none
 
  private:
   std::string name_;
@@ -108,6 +110,7 @@ class Source {
   friend class GivenSource;
   std::shared_ptr<SeenDepth> seen_depth_ = std::make_shared<SeenDepth>();
   std::shared_ptr<ImageCheckpoints> checkpoints_;
+  std::shared_ptr<VideoIndexes> videos_;
 };
 
 // See feedline::GivenFiles. Thread-safe; copies share the files.

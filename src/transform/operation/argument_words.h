@@ -62,6 +62,11 @@ inline constexpr auto kWords<Corner> = std::to_array<Word<Corner>>({{"top_left",
                                                                     {"bottom_right", Corner::kBottomRight},
                                                                     {"center", Corner::kCenter}});
 template <>
+inline constexpr auto kWords<op::ClipSampling> =
+    std::to_array<Word<op::ClipSampling>>({{"random", op::ClipSampling::kRandom},
+                                           {"uniform", op::ClipSampling::kUniform},
+                                           {"segments", op::ClipSampling::kSegments}});
+template <>
 inline constexpr auto kWords<op::RandomErasing::Noise> =
     std::to_array<Word<op::RandomErasing::Noise>>({{"const", op::RandomErasing::Noise::kNone},
                                                    {"rand", op::RandomErasing::Noise::kColour},

@@ -52,6 +52,10 @@ struct Properties {
   const op::SpeedPerturbation* speed = nullptr;
   const op::AddNoise* noise = nullptr;
   const op::RandomGain* gain = nullptr;
+  const op::Clip* clip = nullptr;
+  const op::Frames* frames = nullptr;
+
+  bool is_for_videos() const { return clip != nullptr || frames != nullptr; }
 };
 
 }  // namespace feedline::transform

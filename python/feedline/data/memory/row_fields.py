@@ -131,7 +131,7 @@ class RowFields(FileFields):
 
     def add_any(self, name: str, column: Column, kind: str) -> None:
         """Adds another column, with the given `kind`, or with a kind inferred from the column's name and values."""
-        if kind in ("image", "mask", "audio"):
+        if kind in ("image", "mask", "audio", "video"):
             self.add_files(name, column, kind)
         elif kind in ("class", "value"):
             self.add_label(name, column, kind)
@@ -141,7 +141,8 @@ class RowFields(FileFields):
             self.add_numbers(name, column, kind)
         elif kind:
             raise ConfigError(
-                f"{self._where}: fields: the kind {kind!r} of {name!r} is not one of image, mask, audio, class, value, "
+                f"{self._where}: fields: the kind {kind!r} of {name!r} is not one of image, mask, audio, video, class, "
+                "value, "
                 "array, boxes, keypoints, text"
             )
         elif name in ("boxes", "keypoints"):

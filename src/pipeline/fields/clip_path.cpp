@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/fields/clip_path.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/clock.h"
+#include "pipeline/fields/field_scratch.h"
+#include "pipeline/fields/image_input.h"
+#include "pipeline/fields/pixels_path.h"
+
+namespace feedline::pipeline {
+
+using telemetry::Stage;
+
+Shape ClipPlan::shape() const {
+  if (!clip) return {static_cast<std::int64_t>(frames->frames.size() + frames->times.size())};
+  const Shape one{frames_of(*clip)};
+  return clip->clips == 1 ? one : one.with_front(clip->clips);
+}
+
+Shape ClipPlan::shape_of(const Shape& frame) const {
+  const Shape axes = shape();
+  Shape all = frame;
+  for (std::size_t i = axes.dims(); i > 0; --i) all = all.with_front(axes[i - 1]);
+  return all;
+}
+
+ClipPath::ClipPath(std::vector<FieldSpec> specs, ClipPlan plan, std::shared_ptr<const transform::Chain> chain,
+                   std::shared_ptr<VideoIndexes> indexes)
+    : FieldPath(std::move(specs)), plan_(std::move(plan)), chain_(std::move(chain)), indexes_(std::move(indexes)) {}
+
+void ClipPath::add_scratch(FieldScratch& scratch) const {
+  if (!scratch.video) scratch.video = std::make_unique<VideoScratch>(*decode::ffmpeg_library());
+}
+
+Result<void> ClipPath::fill_rows(const memory::Record::Field& stored, FieldWork& work,
+                                 std::span<memory::Row> rows) const {
+  VideoScratch& scratch = *work.scratch.video;
+  const std::uint64_t started = base::now_ns();
+  FEEDLINE_CHECK_OK(scratch.source.open(stored));
+  const auto all = [&]() -> Result<void> {
+    FEEDLINE_TRY(const auto video, indexes_->find(scratch.source, plan_.video_stream()));
+    FEEDLINE_CHECK_OK(plan_.clip ? choose_frames(*plan_.clip, video->index, video->shown,
+                                                 base::Random(work.key, plan_.stream), scratch.chosen)
+                                 : choose_frames(*plan_.frames, video->index, video->shown, scratch.chosen));
+    FEEDLINE_CHECK_OK(decode(*video, work, rows.front(), started));
+    return fill_facts(*video, work, rows);
+  };
+  auto filled = all();
+  scratch.source.close();
+  return filled;
+}
+
+Result<void> ClipPath::decode(const IndexedVideo& video, FieldWork& work, memory::Row& row,
+                              std::uint64_t started) const {
+  VideoScratch& scratch = *work.scratch.video;
+  std::optional<Size> size;
+  ArrayView out;
+  std::size_t frame_bytes = 0;
+  std::uint64_t transform_ns = 0, decoded = 0;
+  // the size is that of the decoded frames, which a container may report wrongly
+  const auto begin = [&](Size of_frame) -> Result<void> {
+    size = of_frame;
+    FEEDLINE_CHECK_OK(chain_->draw(of_frame, work.key, scratch.drawing));
+    const Shape one = shape_drawn(*chain_, scratch.drawing);
+    frame_bytes = ArraySpec{specs().front().array.dtype, one}.bytes();
+    FEEDLINE_TRY(out, destination(row, plan_.shape_of(one), work));
+    return {};
+  };
+  const auto sink = [&](std::size_t position, memory::PixelView pixels) -> Result<void> {
+    const std::uint64_t arrived = base::now_ns();
+    const Size of_frame{pixels.height, pixels.width};
+    if (!size) FEEDLINE_CHECK_OK(begin(of_frame));
+    if (of_frame.width != size->width || of_frame.height != size->height)
+      return data_error("the frames of the clip differ in size: " + std::to_string(size->width) + " x " +
+                            std::to_string(size->height) + " and " + std::to_string(of_frame.width) + " x " +
+                            std::to_string(of_frame.height) + " pixels",
+                        "decode");
+    FEEDLINE_TRY(const memory::PixelView region,
+                 region_of(pixels, scratch.drawing.region, chain_->color_mode(), scratch.pixels));
+    const ArrayView place{out.data + position * frame_bytes, {out.spec.dtype, shape_drawn(*chain_, scratch.drawing)}};
+    FEEDLINE_CHECK_OK(chain_->apply(scratch.drawing, region, scratch.workspace, place));
+    decoded += memory::bytes_of(pixels);
+    transform_ns += base::now_ns() - arrived;
+    return {};
+  };
+  FEEDLINE_CHECK_OK(scratch.decoder.decode(video.index, video.shown, scratch.source, scratch.chosen.frames, sink));
+  // one item each, as if all decoding came first
+  const std::uint64_t ended = base::now_ns(), middle = ended - transform_ns;
+  work.meter.count(Stage::kDecode, started, middle, decoded);
+  work.meter.count(Stage::kTransform, middle, ended, frame_bytes * scratch.chosen.frames.size());
+  return {};
+}
+
+Result<void> ClipPath::fill_facts(const IndexedVideo& video, FieldWork& work, std::span<memory::Row> rows) const {
+  const ChosenFrames& chosen = work.scratch.video->chosen;
+  std::size_t next = 1;
+  const auto place_of = [&](DType dtype) -> Result<ArrayView> {
+    memory::Row& row = rows[next++];
+    if (row.item == nullptr) return row.view;
+    FEEDLINE_TRY(const auto room, row.item->make_room(plan_.shape(), dtype, work.most_bytes));
+    return ArrayView{room.data(), {dtype, plan_.shape()}};
+  };
+  if (plan_.has_timestamps()) {
+    if (!video.index.has_times) return data_error("the video has no time stamps; omit timestamps=True", "decode");
+    FEEDLINE_TRY(const ArrayView out, place_of(DType::kFloat64));
+    for (std::size_t i = 0; i < chosen.frames.size(); ++i) out.as<double>()[i] = video.shown.time(chosen.frames[i]);
+  }
+  if (plan_.has_pads()) {
+    FEEDLINE_TRY(const ArrayView out, place_of(DType::kBool));
+    std::memcpy(out.data, chosen.are_pads.data(), chosen.are_pads.size());
+  }
+  return {};
+}
+
+Result<void> ClipPath::prepare(const memory::Record::Field& /*stored*/, FieldWork& /*work*/,
+                               format::PixelRecordBuilder& /*cached*/) const {
+  return internal_error("videos cannot be cached");  // make_field_path() rejects it
+}
+
+std::vector<std::string> ClipPath::explain() const {
+  const Operation operation = plan_.clip ? Operation(*plan_.clip) : Operation(*plan_.frames);
+  std::vector<std::string> lines{describe(operation) + ", decoded with " + decode::ffmpeg_library()->version};
+  for (std::string& line : chain_->explain()) lines.push_back(std::move(line));
+  return lines;
+}
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "feedline/operation.h"
+#include "pipeline/fields/clip_choice.h"
+#include "pipeline/fields/field_path.h"
+#include "pipeline/fields/video_indexes.h"
+#include "transform/chain.h"
+
+namespace feedline::pipeline {
+
+// The clip() or frames() of a chain.
+struct ClipPlan {
+  std::optional<op::Clip> clip;
+  std::optional<op::Frames> frames;  // if there is no clip
+  std::uint32_t stream = 0;          // of the operation's random numbers
+
+  std::optional<int> video_stream() const { return clip ? clip->stream : frames->stream; }
+  bool has_timestamps() const { return clip ? clip->timestamps : frames->timestamps; }
+  bool has_pads() const { return clip && clip->pad; }
+  // (frames,), or (clips, frames) if there are several clips.
+  Shape shape() const;
+  // The same axes before those of a frame.
+  Shape shape_of(const Shape& frame) const;
+};
+
+// Clips of a video: the path chooses frames, reads and decodes what they need, and applies the operations on images to
+// each frame, with one draw for all. Rows: the frames, their times, and which of them are repeated.
+class ClipPath final : public FieldPath {
+ public:
+  ClipPath(std::vector<FieldSpec> specs, ClipPlan plan, std::shared_ptr<const transform::Chain> chain,
+           std::shared_ptr<VideoIndexes> indexes);
+
+  void add_scratch(FieldScratch& scratch) const override;
+  Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override {
+    return fill_rows(stored, work, {&row, 1});
+  }
+  Result<void> fill_rows(const memory::Record::Field& stored, FieldWork& work,
+                         std::span<memory::Row> rows) const override;
+  Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
+                       format::PixelRecordBuilder& cached) const override;
+  std::vector<std::string> explain() const override;
+
+ private:
+  Result<void> decode(const IndexedVideo& video, FieldWork& work, memory::Row& row, std::uint64_t started) const;
+  Result<void> fill_facts(const IndexedVideo& video, FieldWork& work, std::span<memory::Row> rows) const;
+
+  const ClipPlan plan_;
+  const std::shared_ptr<const transform::Chain> chain_;
+  const std::shared_ptr<VideoIndexes> indexes_;
+};
+
+}  // namespace feedline::pipeline

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/fields/video_source.h"
+
+#include <array>
+#include <string>
+
+#include "base/random.h"
+#include "cache/checksum.h"
+
+namespace feedline::pipeline {
+
+Result<void> VideoSource::open(const memory::Record::Field& stored) {
+  close();
+  if (stored.storage == nullptr) {
+    memory_ = stored.bytes;
+    size_ = stored.bytes.size();
+    key_ = cache::xxh3(stored.bytes);
+    return {};
+  }
+  FEEDLINE_TRY(reader_, stored.storage->open(stored.object, storage::Access::kRead));
+  FEEDLINE_TRY(const storage::ObjectStat stat, reader_->version());
+  size_ = stat.bytes;
+  if (size_ == 0) return data_error("an empty file", "format");
+  const std::string name = stored.storage->identity(stored.object);
+  key_ = cache::xxh3(std::as_bytes(std::span(name)), base::mix64(stat.bytes + base::mix64(stat.stamp())));
+  return {};
+}
+
+void VideoSource::close() {
+  reader_.reset();
+  memory_ = {};
+  size_ = key_ = 0;
+}
+
+Result<std::size_t> VideoSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  if (reader_ != nullptr) return reader_->read_at(offset, out);
+  return decode::VideoInMemory(memory_).read_at(offset, out);
+}
+
+}  // namespace feedline::pipeline

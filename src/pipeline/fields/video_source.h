@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "decode/video/video_file.h"
+#include "memory/record.h"
+#include "storage/storage.h"
+
+namespace feedline::pipeline {
+
+// The bytes of a stored video: in memory, or read from its object in parts. Reused for the next sample.
+class VideoSource final : public decode::VideoFile {
+ public:
+  // kStorage: the object cannot be opened. Requires: the field outlives its use.
+  Result<void> open(const memory::Record::Field& stored);
+  void close();
+
+  std::uint64_t size() const override { return size_; }
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> out) const override;
+  // Identifies the contents: the object's name and version, or a checksum of the bytes in memory.
+  std::uint64_t key() const { return key_; }
+
+ private:
+  std::span<const std::byte> memory_;
+  std::unique_ptr<storage::Reader> reader_;  // nullptr: in memory
+  std::uint64_t size_ = 0, key_ = 0;
+};
+
+}  // namespace feedline::pipeline
