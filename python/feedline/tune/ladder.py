@@ -26,7 +26,7 @@ from feedline.machine.worker_count import WorkerCount, worker_count
 from feedline.profiler import process_copies
 from feedline.profiler.command import environment_of, start
 from feedline.tune import expected_effect, ladder_moves, ladder_probe
-from feedline.tune.moves import Candidate, size_words
+from feedline.tune.moves import Candidate, Moves, size_words
 from feedline.tune.script import Tuned, end_group, ending_on_signals, limits_of
 from feedline.tune.search import Expected, Lost, Refused, Rung, Visit, search_settings
 from feedline.tune.settings import Limits, Options, Setting
@@ -79,7 +79,7 @@ def tune(
             left,
             time.monotonic,
             tell,
-            ladder_moves.ALL,
+            plant.rungs,
             lambda candidate, champion, visits: expected_effect.of(
                 candidate, champion, visits, limits.cpus, plant.copy_share
             ),
@@ -113,6 +113,11 @@ class LadderPlant:
     def setting(self) -> Setting:
         """Returns the loader's own settings."""
         return Setting(**self.facts["setting"])
+
+    @property
+    def rungs(self) -> tuple[Callable[[Setting, Limits], Moves], ...]:
+        """Returns the changes to try; without copies to a GPU, neither pinning nor batch sizes."""
+        return ladder_moves.ALL if self.facts["gpu"] else ladder_moves.WITHOUT_GPU
 
     def begin(self, cpus: int | None) -> None:
         """Runs the script once with its own settings. Raises Refused or CommandError."""

@@ -62,6 +62,7 @@ def batch_growth(now: Setting, limits: Limits) -> Moves:
 
 
 ALL = (workers, pinning, prefetching, persistence, drop_in, batch_growth)
+WITHOUT_GPU = (workers, prefetching, persistence, drop_in)
 
 
 def _counted(number: int) -> str:

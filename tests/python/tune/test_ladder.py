@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 from running_processes import processes_with
 
-from feedline.tune import ladder
+from feedline.tune import ladder, ladder_moves
 from feedline.tune.search import Refused
 from feedline.tune.settings import DROP_IN, Options
 
@@ -90,7 +90,7 @@ def test_a_rung_uses_the_device_and_changes_what_it_says(plant_of):
     own = plant.setting
     assert (own.num_workers, own.batch_size, own.pin_memory, own.non_blocking) == (1, 4, False, False)
     assert plant.facts["gpu"] and plant.facts["epoch_batches"] == 5000 and plant.facts["samples"] == 20_000
-    assert plant.facts["batch_bytes"] == 4 * 1000 * 8
+    assert plant.facts["batch_bytes"] == 4 * 1000 * 8 and plant.rungs == ladder_moves.ALL
 
     base = plant.visit(own, 0.0)
     assert len(base.waits_ms) == 100 and 0 < base.wait_share < 1 and base.gpu == 0.5
@@ -135,6 +135,7 @@ def test_without_a_device_pinning_and_batch_sizes_are_not_judged(plant_of):
     for changes in ({"pin_memory": True}, {"batch_size": 8}):
         with pytest.raises(Refused, match="not judged, because the script copies no batches to a GPU"):
             plant.visit(plant.setting.but(**changes), 0.0)
+    assert plant.rungs == ladder_moves.WITHOUT_GPU
     limits, advice = plant.limits(Options())
     notes = " ".join(plant.notes(limits))
     assert "pinning, non_blocking and the batch size: not judged, because" in notes
