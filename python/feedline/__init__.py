@@ -50,12 +50,14 @@ if TYPE_CHECKING:
     from .data.memory.shared_list import shared as shared  # imports NumPy
     from .data.mixtures import mix
     from .data.ops.chain import Chain, chain
+    from .data.packed_sequences import PackedSequences
     from .data.pixels import pack_pixels
     from .data.sources import inspect, open
     from .data.specs import DecodeLimit, Drawn, FieldSpec
     from .data.view_list import Views, views
     from .loader.batches import Batch
     from .loader.loader import BadSample, Loader
+    from .loader.packed_loader import PackedLoader
     from .loader.tuned_settings import load_settings
     from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
     from .samplers.distributed import DistributedSampler as DistributedSampler
@@ -85,6 +87,7 @@ _NAMES_OF = {
     ),
     "data.memory.in_memory": ("files", "table"),
     "data.mixtures": ("mix",),
+    "data.packed_sequences": ("PackedSequences",),
     "data.pixels": ("pack_pixels",),
     "data.memory.ragged_values": ("ragged",),
     "data.memory.sequences": ("arrays", "tokens"),
@@ -95,6 +98,7 @@ _NAMES_OF = {
     "torch_loader.workers.pool": ("WorkerPool",),
     "loader.batches": ("Batch",),
     "loader.loader": ("BadSample", "Loader"),
+    "loader.packed_loader": ("PackedLoader",),
     "loader.tuned_settings": ("load_settings",),
     "samplers.buckets": ("BucketBatchSampler",),
     "samplers.distributed": ("DistributedSampler",),
@@ -151,6 +155,8 @@ __all__ = [
     "Inspection",
     "InspectionFinding",
     "Loader",
+    "PackedLoader",
+    "PackedSequences",
     "RecordError",
     "SettingsWarning",
     "StalledError",

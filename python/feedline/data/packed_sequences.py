@@ -5,21 +5,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from .. import _engine
 from ..errors import ConfigError
 from ..loader import gpu
+from ..loader.batches import Batch
 from ..loader.loader import Output
-from ..loader.pack_presets import PRESETS
+from ..loader.pack_presets import PRESETS, MegatronBatch, ThdBatch, TorchTitanInput, TransformersBatch
 from ..loader.packed_loader import PackedLoader
 from ..machine import ranks
 from . import arguments, literals
 from .loader_options import engine_options, epoch_count, warn_of_blocks
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _WHERE = "pack_sequences"
 _BIG = 2**63 - 1
 _DEFAULT_LABELS = "input_ids"
+
+
+class LoaderOptions(TypedDict, total=False):
+    """The options of :meth:`PackedSequences.loader` except for the preset, for type checkers."""
+
+    shuffle: bool | Literal["shards"]
+    shuffle_window: int
+    seed: int
+    drop_last: bool
+    num_workers: int | Literal["auto"]
+    memory_budget: int | str | None
+    rank: int | None
+    world_size: int | None
+    mesh: Any
+    dp: str | int | Sequence[str | int] | None
+    uneven: literals.Uneven
+    epochs: float | None
+    device: Any
+    output: Literal["torch", "numpy"]
+    timeout: float | None
 
 
 def pack(engine: _engine.Dataset, options: dict[str, Any], labels: str | None) -> PackedSequences:
@@ -71,6 +95,33 @@ class PackedSequences:
             f"{method=}, {long=}, window={self._options['window']}>"
         )
 
+    if TYPE_CHECKING:
+
+        @overload
+        def loader(
+            self, batch_size: int, *, preset: None = None, **options: Unpack[LoaderOptions]
+        ) -> PackedLoader[Batch]: ...
+        @overload
+        def loader(
+            self, batch_size: int, *, preset: Literal["transformers"], **options: Unpack[LoaderOptions]
+        ) -> PackedLoader[TransformersBatch]: ...
+        @overload
+        def loader(
+            self, batch_size: int, *, preset: Literal["torchtitan"], **options: Unpack[LoaderOptions]
+        ) -> PackedLoader[tuple[TorchTitanInput, Tensor]]: ...
+        @overload
+        def loader(
+            self, batch_size: int, *, preset: Literal["megatron"], **options: Unpack[LoaderOptions]
+        ) -> PackedLoader[MegatronBatch]: ...
+        @overload
+        def loader(
+            self, batch_size: int, *, preset: Literal["thd"], **options: Unpack[LoaderOptions]
+        ) -> PackedLoader[ThdBatch]: ...
+        @overload
+        def loader(
+            self, batch_size: int, *, preset: literals.PackPreset | None, **options: Unpack[LoaderOptions]
+        ) -> PackedLoader[Any]: ...
+
     def loader(
         self,
         batch_size: int,
@@ -91,7 +142,7 @@ class PackedSequences:
         output: Literal["torch", "numpy"] = "torch",
         preset: literals.PackPreset | None = None,
         timeout: float | None = None,
-    ) -> PackedLoader:
+    ) -> PackedLoader[Any]:
         """Returns a loader of batches of packed rows.
 
         The documents are permuted globally in every epoch, as by :meth:`Dataset.loader`, and packed window by window.
@@ -179,7 +230,7 @@ class PackedSequences:
 
 def make_packed_loader(
     packed: _engine.PackedDataset, given: dict[str, Any], labels: str | None, *, padded: bool
-) -> PackedLoader:
+) -> PackedLoader[Any]:
     """Creates a loader.
 
     Args:

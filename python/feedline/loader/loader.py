@@ -13,7 +13,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from .. import _engine
 from ..errors import ConfigError, Error
@@ -62,6 +62,9 @@ class BadSample(NamedTuple):
     epoch: int
     batch: int
     action: str
+
+
+B = TypeVar("B", covariant=True)  # a batch
 
 
 class Loader:
@@ -186,7 +189,7 @@ class Loader:
             )
             self._length_given = None
 
-    def __iter__(self) -> LoaderIterator:
+    def __iter__(self) -> LoaderIterator[Batch]:
         """Starts the next epoch. Ends any earlier iterator, whose ``next()`` then raises :class:`Error`."""
         for held in self._held:
             held.check()
@@ -194,7 +197,7 @@ class Loader:
         previous = self._iterator() if self._iterator is not None else None
         if previous is not None:
             previous._end("a later iter() of this loader has ended this iterator")
-        iterator = LoaderIterator(self, self._epochs)
+        iterator: LoaderIterator[Batch] = LoaderIterator(self, self._epochs)
         iterator._start_epoch()
         self._resumed_at = 0
         self._loaded = None
@@ -445,7 +448,7 @@ class Loader:
                 _warn("%s: %s", {"skip": "skipped", "replace": "replaced"}[row["action"]], row["exception"])
 
 
-class LoaderIterator(Iterator[Batch]):
+class LoaderIterator(Iterator[B]):
     """One pass over a loader. After a :class:`DataError` from ``next()``, iteration continues with the next batch.
 
     Threads may share the iterator: each batch is returned to one thread, and at the end all threads get StopIteration.
@@ -461,12 +464,12 @@ class LoaderIterator(Iterator[Batch]):
         self._ended: str | None = None
         self._exhausted = False
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> B:
         if self._ended is not None:
             raise Error(self._ended)
         while not self._exhausted:
             run = self._run
-            batch = self._loader._next(run)
+            batch: Any = self._loader._next(run)
             if batch is not None:
                 self._without_batch = 0
                 return batch

@@ -5,11 +5,66 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 from .batches import Batch
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 _IGNORED = -100
+
+
+class TransformersBatch(TypedDict):
+    """Arguments of a model of transformers."""
+
+    input_ids: Tensor
+    labels: Tensor
+    position_ids: Tensor
+    seq_idx: Tensor
+    cu_seq_lens_q: Tensor
+    cu_seq_lens_k: Tensor
+    max_length_q: int
+    max_length_k: int
+
+
+class TorchTitanInput(TypedDict):
+    """The first element of TorchTitan's batches."""
+
+    input: Tensor
+    positions: Tensor
+
+
+class _MaskedBatch(TypedDict):
+    tokens: Tensor
+    labels: Tensor
+    loss_mask: Tensor
+    position_ids: Tensor
+
+
+class MegatronBatch(_MaskedBatch):
+    """A batch of Megatron's ``GPTDataset`` with ``inter_document_masking``."""
+
+    cu_seqlens: Tensor
+    max_seqlen: Tensor
+
+
+class ThdParameters(TypedDict):
+    """Arguments of TransformerEngine's attention; the padded offsets only for padded documents."""
+
+    qkv_format: str
+    cu_seqlens_q: Tensor
+    cu_seqlens_kv: Tensor
+    max_seqlen_q: int
+    max_seqlen_kv: int
+    cu_seqlens_q_padded: NotRequired[Tensor]
+    cu_seqlens_kv_padded: NotRequired[Tensor]
+
+
+class ThdBatch(_MaskedBatch):
+    """Inputs of a model with TransformerEngine's attention."""
+
+    packed_seq_params: ThdParameters
 
 
 @dataclass(frozen=True)
@@ -25,7 +80,7 @@ class PackPreset:
     form: Callable[..., Any]
 
 
-def _transformers(batch: Batch, *, padded: bool) -> dict[str, Any]:
+def _transformers(batch: Batch, *, padded: bool) -> TransformersBatch:
     """``DataCollatorWithFlattening(return_flash_attn_kwargs=True, return_seq_idx=True)`` of transformers 5.23.0
     (``src/transformers/data/data_collator.py``).
     """
@@ -45,12 +100,12 @@ def _transformers(batch: Batch, *, padded: bool) -> dict[str, Any]:
     }
 
 
-def _torchtitan(batch: Batch, *, padded: bool) -> tuple[dict[str, Any], Any]:
+def _torchtitan(batch: Batch, *, padded: bool) -> tuple[TorchTitanInput, Tensor]:
     """``packed_features_to_training_batch`` of TorchTitan b5bcd76 (``torchtitan/components/data/packing.py``)."""
     return {"input": batch.input_ids, "positions": batch.position_ids}, batch.labels
 
 
-def _with_loss_mask(batch: Batch) -> dict[str, Any]:
+def _with_loss_mask(batch: Batch) -> _MaskedBatch:
     import torch
 
     mask = (batch.labels != _IGNORED).to(torch.float32)
@@ -62,7 +117,7 @@ def _with_loss_mask(batch: Batch) -> dict[str, Any]:
     }
 
 
-def _megatron(batch: Batch, *, padded: bool) -> dict[str, Any]:
+def _megatron(batch: Batch, *, padded: bool) -> MegatronBatch:
     """``GPTDataset`` with ``inter_document_masking`` (Megatron-LM d98e8a6, ``megatron/core/datasets/gpt_dataset.py``),
     collated: ``cu_seqlens`` has the offsets in each row, then the row's length up to ``length + 1`` entries.
     """
@@ -79,7 +134,7 @@ def _megatron(batch: Batch, *, padded: bool) -> dict[str, Any]:
     return {**_with_loss_mask(batch), "cu_seqlens": ends, "max_seqlen": longest}
 
 
-def _thd(batch: Batch, *, padded: bool) -> dict[str, Any]:
+def _thd(batch: Batch, *, padded: bool) -> ThdBatch:
     """The model's input with the arguments of TransformerEngine's ``DotProductAttention`` (d0067d0,
     ``transformer_engine/pytorch/attention``), which are the fields of Megatron's ``PackedSeqParams``.
     """
@@ -93,7 +148,7 @@ def _thd(batch: Batch, *, padded: bool) -> dict[str, Any]:
         counts = is_real[stored].diff()
         counts = torch.where(counts > 0, counts, stored.diff())  # the padding of a row is a segment too
         real = torch.cat([stored[:1], counts.cumsum(0, dtype=torch.int32)])
-    parameters = {
+    parameters: ThdParameters = {
         "qkv_format": "thd",
         "cu_seqlens_q": real,
         "cu_seqlens_kv": real,
@@ -102,8 +157,10 @@ def _thd(batch: Batch, *, padded: bool) -> dict[str, Any]:
     }
     if padded:
         parameters |= {"cu_seqlens_q_padded": stored, "cu_seqlens_kv_padded": stored}
-    flat = {name: tensor.view(1, -1) for name, tensor in _with_loss_mask(batch).items()}
-    return {**flat, "packed_seq_params": parameters}
+    masked: dict[str, Any] = {**_with_loss_mask(batch)}
+    flat: Any = {name: tensor.view(1, -1) for name, tensor in masked.items()}
+    made: ThdBatch = flat | {"packed_seq_params": parameters}
+    return made
 
 
 PRESETS = {

@@ -6,19 +6,20 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from .. import _engine
 from ..errors import ConfigError
 from ..machine.ranks import ProcessRank, Share
 from . import batches
 from .batches import Batch
-from .loader import Loader, Output
+from .loader import Loader, LoaderIterator, Output
 
 _ENDS = "cu_seqlens"
+B = TypeVar("B", covariant=True)  # a batch, in the form of the preset
 
 
-class PackedLoader(Loader):
+class PackedLoader(Loader, Generic[B]):
     """Batches of packed sequences. Created by :meth:`PackedSequences.loader`.
 
     A batch is a named tuple, or has the form of the loader's ``preset``. The tuple has B rows of L tokens:
@@ -66,6 +67,10 @@ class PackedLoader(Loader):
         self._batch_type = batches.tuple_type((*batches.attribute_names(engine.field_names), "max_seqlen"))
         self._ends = engine.field_names.index(_ENDS)
         self._form = form
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> LoaderIterator[B]: ...  # type: ignore[override]
 
     def __len__(self) -> int:
         """Returns the number of batches per ``iter()`` on this rank, for the epoch that runs or is next. It follows
