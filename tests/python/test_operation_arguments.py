@@ -22,6 +22,8 @@ REPLACED = {
     ("random_choice", "p"),
     ("random_erasing", "value"),
     ("random_iou_crop", "sampler_options"),
+    ("frames", "frames"),
+    ("frames", "times"),
     ("sanitize_bounding_boxes", "labels"),
     ("timm_augment", "translate_pct"),
     ("timm_random_erasing", "max_aspect"),

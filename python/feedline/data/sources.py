@@ -95,9 +95,9 @@ def open(
             - annotated images: ``("image", "boxes", "labels", "masks")`` (docs/annotations.md)
 
             The kind of a field follows from its extension (docs/fields.md) or its type (docs/formats.md). A suffix of
-            the spec overrides it: ``:image``, ``:mask``, ``:video``, ``:value``, ``:array``, ``:bytes``, ``:text``, ``:json``, or,
-            for arrays and lists of pixel coordinates that follow the image, ``:boxes`` (N, 4) and ``:keypoints`` (N, 2)
-            or (N, K, 2).
+            the spec overrides it: ``:image``, ``:mask``, ``:video``, ``:value``, ``:array``, ``:bytes``, ``:text``,
+            ``:json``, or, for arrays and lists of pixel coordinates that follow the image, ``:boxes`` (N, 4) and
+            ``:keypoints`` (N, 2) or (N, K, 2).
         missing: how samples that lack a field are handled. ``"error"``: reading such a sample raises
             :class:`DataError`; see ``on_error``. ``"skip"``: such samples are left out; :meth:`Dataset.explain` shows
             their number. ``"none"``: the field is None, which only fields that are batched as lists support.

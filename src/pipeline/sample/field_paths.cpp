@@ -84,7 +84,7 @@ auto first_of(const Field& field, const FieldStages& stages, Read read)
                                               records.fields().begin());
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
-  record.defers_audio = true;
+  record.defers_audio = record.defers_videos = true;
   Error failure = config_error("'" + field.name + "': the first samples do not have this field").error();
   for (std::uint64_t sample = 0; sample < std::min(kTries, records.size()); ++sample) {
     if (auto done = records.read(sample, record); !done) {
