@@ -59,10 +59,11 @@ Result<FieldChoice> parse_field(const std::string& spec) {
 }  // namespace
 
 std::vector<FieldChoice> default_fields() {
-  return {{{"image", FieldKind::kImage}, strings(native_extensions())},
-          {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)},
-          {{"audio", FieldKind::kAudio}, strings(decode::audio_extensions())},
-          {{"video", FieldKind::kVideo}, strings(feedline::video_extensions())}};
+  std::vector<FieldChoice> fields{{{"image", FieldKind::kImage}, strings(native_extensions())},
+                                  {{"label", FieldKind::kInteger}, strings(kIntegerExtensions)}};
+  fields.push_back({{"audio", FieldKind::kAudio}, strings(decode::audio_extensions())});
+  fields.push_back({{"video", FieldKind::kVideo}, strings(feedline::video_extensions())});
+  return fields;
 }
 
 Result<std::vector<FieldChoice>> parse_fields(const std::vector<std::string>& specs) {
