@@ -51,7 +51,8 @@ class Mosaic:
             if columns[0] < columns[1] and rows[0] < rows[1]:
                 x, at_x = _positions(columns, left, scale, shift[0], size)
                 y, at_y = _positions(rows, top, scale, shift[1], size)
-                image[:, y.start : y.stop, x.start : x.stop] = _resampled(photo, at_y, at_x, rows, columns)
+                if x and y:
+                    image[:, y.start : y.stop, x.start : x.stop] = _resampled(photo, at_y, at_x, rows, columns)
             boxes.append(np.clip(sample["boxes"] + np.array([left, top] * 2), 0, 2 * size))
             labels.append(sample["labels"])
         moved, valid = self._moved(np.concatenate(boxes), scale, shift)
@@ -82,11 +83,17 @@ def _resampled(photo: Any, y: Any, x: Any, rows: tuple[int, int], columns: tuple
     """Returns the photo at these positions, interpolated bilinearly as cv2.warpAffine does."""
     above, below, down = _neighbours(y, rows)
     left, right, along = _neighbours(x, columns)
-    down, along = down[:, None], along.astype(np.float32)
-    part = photo[:, :, columns[0] : columns[1]]
-    lines = part[:, above] * (1 - down) + part[:, below] * down
-    left, right = left - columns[0], right - columns[0]
-    return (lines[:, :, left] * (1 - along) + lines[:, :, right] * along + 0.5).astype(np.uint8)
+    start = left[0]
+    part = photo[:, :, start : right[-1] + 1]
+    lines = _between(part.take(above, 1), part.take(below, 1), down[:, None])
+    return (_between(lines.take(left - start, 2), lines.take(right - start, 2), along) + 0.5).astype(np.uint8)
+
+
+def _between(first: Any, second: Any, weight: Any) -> Any:
+    made = np.subtract(second, first, dtype=np.float32)
+    made *= weight
+    made += first
+    return made
 
 
 def _neighbours(positions: Any, span: tuple[int, int]) -> tuple[Any, Any, Any]:

@@ -21,7 +21,6 @@ from . import arguments, sources
 from .dataset import Dataset
 from .images import IMAGENET_MEAN, IMAGENET_STD
 from .memory.sequences import tokens
-from .mosaic import Mosaic
 from .ops.chain import Chain, chain
 
 # OpenAI's CLIP statistics, also used by open_clip's models (OPENAI_DATASET_MEAN and OPENAI_DATASET_STD there).
@@ -277,6 +276,8 @@ def yolo(
             0, translate=(translate, translate), scale=(1 - scale, 1 + scale), interpolation="bilinear", fill=114
         )
         return Preset(train.random_horizontal_flip().sanitize_bounding_boxes(2, labels="labels"), options)
+    from .mosaic import Mosaic  # imports NumPy
+
     photos = opened.resize_keep_ratio(size, longest=1.0).color_jitter(0.4, 0, 0.7, 0.015)
     joined = photos.map(Mosaic(photos, size, scale=scale, translate=translate, flip=0.5), seeded=True)
     return Preset(joined.collate("list", fields=("boxes", "labels")), options)

@@ -146,5 +146,8 @@ def _missing(trace: Trace, device: Device | None) -> list[str]:
     if not trace.memory:
         missing.append("memory: profile_memory=True")
     if not len(trace["stage"]):
-        missing.append("Feedline's own stages: use feedline.profile(...), or feedline.trace.record(...) and --merge")
+        missing.append(
+            "Feedline's own stages: run a Feedline loader in feedline.profile(...), or in feedline.trace.record(...) "
+            "and --merge"
+        )
     return missing
