@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Uses another library to decode image formats that the engine does not support. The Python package feedline uses
-// Pillow for these formats.
+// Other libraries that decode. Images: formats that the engine does not support, for which the Python package feedline
+// uses Pillow. Videos: FFmpeg's, opened at run time.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "feedline/error.h"
 #include "feedline/operation.h"
@@ -42,5 +43,11 @@ class ForeignImages {
 void read_foreign_images_by(std::shared_ptr<const ForeignImages> images);
 // The number of images of each format that this process has decoded with ForeignImages.
 std::map<std::string, std::uint64_t> foreign_images_decoded();
+
+// The extensions of files that are recognised as videos, in lower case and without a dot.
+std::span<const std::string_view> video_extensions();
+// Returns the versions of FFmpeg's libraries: "libavformat 59.27.100, ...". kConfig: there are no supported ones; the
+// message says what to install. The first call loads and tests them.
+Result<std::string> ffmpeg_version();
 
 }  // namespace feedline

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "decode/image_formats.h"
-#include "feedline/video.h"
+#include "feedline/foreign_images.h"
 #include "format/sources/sample_name.h"
 
 namespace feedline::format {

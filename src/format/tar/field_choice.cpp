@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "feedline/video.h"
+#include "feedline/foreign_images.h"
 #include "format/field_kind.h"
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"

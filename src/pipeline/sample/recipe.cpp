@@ -511,7 +511,7 @@ std::vector<std::string> explain_images(const Recipe& recipe) {
     of_fields = explain_fields(recipe);
   else if (recipe.images > 0)
     of_fields = recipe.paths[recipe.image_field]->explain();
-  else if (recipe.decoder || (recipe.cache && recipe.cache->is_on_device()))
+  else if (recipe.has_clips || recipe.decoder || (recipe.cache && recipe.cache->is_on_device()))
     for (const auto& path : recipe.paths) std::ranges::move(path->explain(), std::back_inserter(of_fields));
   std::ranges::move(of_fields, std::back_inserter(lines));
   if (std::string made = recipe.checkpoints ? recipe.checkpoints->explain() : ""; !made.empty())
