@@ -172,7 +172,7 @@ def test_layout_and_grey(folder: Path, truth: list[Any]) -> None:
 def test_without_a_clip_the_stored_bytes_are_delivered(folder: Path) -> None:
     dataset = feedline.open(folder)
     assert dataset[0].video == (folder / "run" / "a.mp4").read_bytes()
-    batches = list(dataset.loader(batch_size=2))
+    batches = list(dataset.collate("stack").loader(batch_size=2))
     assert batches[1].video == [(folder / "walk" / "c.webm").read_bytes()]
     with pytest.raises(ConfigError, match=r"resize: .* add clip\(\) or frames\(\)"):
         dataset.resize((8, 8)).loader(batch_size=1)
