@@ -2,7 +2,8 @@
 #pragma once
 
 // Other libraries that decode. Images: formats that the engine does not support, for which the Python package feedline
-// uses Pillow. Audio: libsndfile for FLAC, Ogg, MP3 and others, and libsoxr for resampling, opened at run time.
+// uses Pillow. Audio: libsndfile for FLAC, Ogg, MP3 and others, and libsoxr for resampling. Videos: FFmpeg's. These are
+// opened at run time.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "feedline/error.h"
@@ -59,5 +61,10 @@ struct AudioLibraryState {
   std::string problem;  // if it was not found: why, and what to install
 };
 AudioLibraryState find_library(AudioLibrary library);
+// The extensions of files that are recognised as videos, in lower case and without a dot.
+std::span<const std::string_view> video_extensions();
+// Returns the versions of FFmpeg's libraries: "libavformat 59.27.100, ...". kConfig: there are no supported ones; the
+// message says what to install. The first call loads and tests them.
+Result<std::string> ffmpeg_version();
 
 }  // namespace feedline

@@ -50,7 +50,9 @@ FieldKind usual_kind(std::string_view name, std::string_view extension) {
   return known == std::end(kExtensions) ? FieldKind::kBytes : known->kind;
 }
 
-bool may_be_empty(FieldKind kind) { return kind == FieldKind::kBytes || kind == FieldKind::kText; }
+bool may_be_empty(FieldKind kind) {
+  return kind == FieldKind::kBytes || kind == FieldKind::kText || kind == FieldKind::kVideo;
+}
 
 Result<std::optional<FieldKind>> take_kind(std::string_view& spec) {
   const std::size_t colon = spec.rfind(':');

@@ -23,10 +23,10 @@ VALUES: list[Any] = [
 # A wrong index is a TypeError or an IndexError, as for Python's sequences.
 INDEXED = {"sample", "draw", "key", "encoded"}
 NEEDED: dict[str, tuple[Any, ...]] = {
-    "boxes": ("x",), "center_crop": (8,), "clip": (2,), "collate": ("list",), "filter": ([True] * 6,), "five_crop": (8,),
-    "frames": ([0],),
-    "gaussian_blur": (3,), "letterbox": (8,), "map": (len,), "normalize": ([0.5] * 3, [0.5] * 3), "pad": (1,),
-    "pad_to": (8,), "random_adjust_sharpness": (2,), "random_affine": (10,), "random_apply": (feedline.chain(),),
+    "boxes": ("x",), "center_crop": (8,), "clip": (2,), "collate": ("list",), "filter": ([True] * 6,),
+    "five_crop": (8,), "frames": ([0],), "gaussian_blur": (3,), "letterbox": (8,), "map": (len,),
+    "normalize": ([0.5] * 3, [0.5] * 3), "pad": (1,), "pad_to": (8,),
+    "random_adjust_sharpness": (2,), "random_affine": (10,), "random_apply": (feedline.chain(),),
     "random_choice": ([feedline.chain()],), "random_crop": (8,), "random_crop_or_pad": (8,),
     "random_order": (feedline.chain(),), "random_posterize": (4,), "random_resize": (8, 12),
     "random_resized_crop": (8,), "random_rotation": (10,), "random_short_side": (8,), "random_solarize": (128,),

@@ -156,6 +156,12 @@ def test_operations_equal_those_on_images(folder: Path, truth: list[Any]) -> Non
         assert (clip[i] == expected[i].image).all()
 
 
+def test_explain_names_the_clip_and_the_library(folder: Path) -> None:
+    text = feedline.open([folder / "run" / "a.mp4"]).clip(frames=2, every=3).resize((8, 8)).explain()
+    assert 'clip(frames=2, every=3, sampling="random"), decoded with libavformat ' in text
+    assert "resize" in text
+
+
 def test_layout_and_grey(folder: Path, truth: list[Any]) -> None:
     dataset = feedline.open(folder).frames([5])
     (batch,) = dataset.center_crop(made_videos.SIZE).loader(batch_size=3, layout="NHWC", output="numpy")
@@ -166,7 +172,7 @@ def test_layout_and_grey(folder: Path, truth: list[Any]) -> None:
 def test_without_a_clip_the_stored_bytes_are_delivered(folder: Path) -> None:
     dataset = feedline.open(folder)
     assert dataset[0].video == (folder / "run" / "a.mp4").read_bytes()
-    batches = list(dataset.loader(batch_size=2))
+    batches = list(dataset.collate("stack").loader(batch_size=2))
     assert batches[1].video == [(folder / "walk" / "c.webm").read_bytes()]
     with pytest.raises(ConfigError, match=r"resize: .* add clip\(\) or frames\(\)"):
         dataset.resize((8, 8)).loader(batch_size=1)

@@ -10,8 +10,8 @@
 #include <memory>
 #include <tuple>
 
+#include "feedline/foreign_images.h"
 #include "feedline/image_formats.h"
-#include "feedline/video.h"
 #include "interop/arrays.h"
 #include "interop/enum_names.h"
 #include "interop/errors.h"

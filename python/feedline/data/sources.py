@@ -157,10 +157,15 @@ def open(
     if format is None and fields is None and (found := videos.of(source)) is not None:
         from .memory.in_memory import files  # imports this module's dataset
 
-        labels = {} if found.labels is None else {"label": found.labels}
-        specs = ["video=image:video", *(["label"] if labels else [])]
+        specs = ["video=image:video"] if found.labels is None else ["video=image:video", "label"]
         return files(
-            found.paths, fields=specs, root=found.root, cache=cache, cache_limit=cache_limit, hedge=hedge, **labels
+            found.paths,
+            label=found.labels,
+            fields=specs,
+            root=found.root,
+            cache=cache,
+            cache_limit=cache_limit,
+            hedge=hedge,
         )
     annotations = annotations_of("open", images, split, crowd)
     spec = spec_of(source, format, fields, index, missing, allow_commands, annotations)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/video/ffmpeg_library.h"
-#include "feedline/video.h"
+#include "feedline/foreign_images.h"
 
 namespace feedline {
 

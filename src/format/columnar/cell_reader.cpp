@@ -132,6 +132,7 @@ std::string_view end_of(FieldKind kind, Bytes bytes) {
     case FieldKind::kJson:
       return "json";
     case FieldKind::kBytes:
+    case FieldKind::kVideo:
       return "bin";
     case FieldKind::kImage:
     case FieldKind::kMask:

@@ -120,7 +120,8 @@ Result<PixelContents> PixelContents::parse(std::span<const std::byte> bytes) {
   bool known = true;
   for (std::uint64_t i = 0; i < fields && reader.ok(); ++i) {
     const std::uint64_t stored = reader.number(), kind = stored & ~kMayBeAbsent;
-    known = known && kind <= static_cast<std::uint64_t>(FieldKind::kVideo);
+    known = known && (kind <= static_cast<std::uint64_t>(FieldKind::kKeypoints) ||
+                      kind == static_cast<std::uint64_t>(FieldKind::kVideo));
     contents.fields.push_back({.name = reader.text(), .kind = static_cast<FieldKind>(kind)});
     contents.fields.back().may_be_absent = (stored & kMayBeAbsent) != 0;
   }

@@ -6,7 +6,7 @@
 
 #include "decode/audio/audio_reader.h"
 #include "decode/image_formats.h"
-#include "feedline/video.h"
+#include "feedline/foreign_images.h"
 #include "format/sources/sample_name.h"
 
 namespace feedline::format {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "decode/audio/audio_reader.h"
-#include "feedline/video.h"
+#include "feedline/foreign_images.h"
 #include "format/field_kind.h"
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"

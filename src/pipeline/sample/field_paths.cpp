@@ -296,11 +296,7 @@ Result<std::optional<ClipPlan>> clip_plan_of(const Field& field, const FieldStag
 // Without clip() or frames(), videos are delivered as they are stored.
 Made make_clip_path(const Field& field, const FieldStages& stages, BatchForm form) {
   FEEDLINE_TRY(auto plan, clip_plan_of(field, stages));
-  if (!plan) {
-    if (form != BatchForm::kList)
-      return config_error("collate: '" + field.name + "' is a video of any length; add clip() or frames()");
-    return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
-  }
+  if (!plan) return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
   if (stages.cache != nullptr)
     return config_error("cache: '" + field.name +
                         "' is a video, which a cache does not support; omit the field or the cache");
@@ -370,6 +366,7 @@ bool has_clip(const Field& field, const FieldStages& stages) {
 // Returns the BatchForm of a field. Functions receive the fields of one sample, in any shape. source: the image of a
 // view; nullptr if the field is not a view.
 BatchForm form_of(const Field& field, const FieldStages& stages, const std::string* source = nullptr) {
+  if (field.kind == FieldKind::kVideo && !has_clip(field, stages)) return BatchForm::kList;
   if (stages.map != nullptr && stages.map->takes(field.name))
     return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
   // stored arrays with a row per object are lists, like boxes
@@ -377,10 +374,9 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   const bool is_padded = is_ragged && stages.records.is_in_memory();
   const bool has_lengths =
       is_target(field) || is_stack(field) || (is_ragged && !is_padded) || belongs_to_boxes(field, stages);
-  const bool is_whole_video = field.kind == FieldKind::kVideo && !has_clip(field, stages);
-  BatchForm form = is_stored(field) || has_lengths || is_whole_video ? BatchForm::kList
-                   : is_padded || field.kind == FieldKind::kAudio    ? BatchForm::kPadded
-                                                                     : BatchForm::kDense;
+  BatchForm form = is_stored(field) || has_lengths                ? BatchForm::kList
+                   : is_padded || field.kind == FieldKind::kAudio ? BatchForm::kPadded
+                                                                  : BatchForm::kDense;
   // collations of an image apply to each of its views
   const auto names = [&](const Collation& collation, const std::string& name) {
     return std::ranges::find(collation.fields, name) != collation.fields.end();

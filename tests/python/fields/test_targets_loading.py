@@ -249,7 +249,7 @@ def test_what_cannot_be_is_reported_before_the_first_read(tar: Path) -> None:
             data.random_zoom_out(**wrong)
     with pytest.raises(feedline.ConfigError, match="random_photometric_distort: "):
         data.random_photometric_distort(hue=(-1, 1))
-    with pytest.raises(feedline.ConfigError, match=r"use image, mask, .*boxes or keypoints"):
+    with pytest.raises(feedline.ConfigError, match=r"use image, mask, .*keypoints or video"):
         feedline.open(tar, fields=("png", "floats.npy:box"))
 
 
