@@ -430,6 +430,10 @@ Result<Dataset> arrays(std::vector<NamedArray> arrays);
 struct TokenFile {
   std::string path;
   std::uint64_t offset = 0;  // bytes before the first token, such as a header
+  // With Documents::kWhole: the ends of the documents, in tokens, which do not descend; tokens after the last one are
+  // not used. nullopt: documents end with the separator.
+  std::optional<std::vector<std::uint64_t>> ends = {};
+  std::string loss_mask = {};  // with Documents::kWhole: a file with a byte per token, 0: not trained; "": none
 };
 
 // The effect of a separator between documents.
@@ -465,7 +469,8 @@ constexpr std::int64_t kIgnoredTarget = -100;
 // including its final separator. Documents longer than the window plus one token are split into pieces that begin
 // `stride` tokens apart. With kApart, "x" and "y" are ragged, and the field "length" (int64) is their length. To find
 // the documents, opening reads all files once, and the index uses 12 bytes per sample. With kWhole, the fields are
-// "tokens" (int64, ragged) and "tokens_length", and the index uses 8 bytes per sample. Fails with kConfig if an option
+// "tokens" (int64, ragged), "tokens_length" and, if the files have loss masks, "loss_mask" (bool), and the index uses 8
+// bytes per sample. Fails with kConfig if an option
 // is invalid, a file's size is not a multiple of the token size, all files are shorter than a window, or the files
 // contain no separator; with kStorage if a file cannot be opened; and with kData if a token is outside the vocabulary.
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);

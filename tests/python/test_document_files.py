@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import gzip
+import itertools
+import json
 import pickle
 from collections.abc import Sequence
 from pathlib import Path
@@ -150,3 +153,105 @@ def test_refusals_of_whole_documents(tmp_path: Path) -> None:
         whole(raw, dtype="uint16", output_dtype="int32")
     with pytest.raises(feedline.DataError, match="vocabulary"):
         whole(raw, dtype="uint16", vocabulary=6, check=True)
+
+
+# ---- OLMo-core's files of boundaries and label masks ----
+
+
+def olmo(folder: Path, number: int, documents: Sequence[Sequence[int]], end: str = "csv.gz", extra: int = 0) -> str:
+    """Writes part-N.npy without NumPy's header, followed by `extra` tokens, and the boundaries of its documents."""
+    tokens = [token for one in documents for token in one] + [9] * extra
+    (folder / f"part-{number}.npy").write_bytes(np.array(tokens, "<u4").tobytes())
+    ends = np.cumsum([0, *map(len, documents)]).tolist()
+    if "csv" in end:  # as write_document_indices() does; further columns may follow
+        lines = [f"{a},{b}" + f",id-{a},source" * (number % 2) for a, b in itertools.pairwise(ends)]
+    else:
+        lines = [json.dumps({"start": a, "end": b}) for a, b in itertools.pairwise(ends)]
+    content = "".join(line + "\n" for line in lines).encode()
+    (folder / f"part-{number}.{end}").write_bytes(gzip.compress(content) if end.endswith("gz") else content)
+    return str(folder / f"part-{number}.npy")
+
+
+@pytest.mark.parametrize("end", ["csv.gz", "csv", "jsonl.gz", "jsonl"])
+def test_documents_end_at_given_boundaries(tmp_path: Path, end: str) -> None:
+    parts = [[[1, 2, 3], [4], [5, 6]], [[7], [], [8, 9]]]
+    for number, documents in enumerate(parts):
+        olmo(tmp_path, number, documents, end, extra=2)  # tokens after the last document are not used
+    options = {"dtype": "uint32", "documents": "whole"}
+    dataset = feedline.tokens(f"{tmp_path}/part-*.npy", boundaries=f"{tmp_path}/part-*.{end}", **options)
+    assert tokens_of(dataset) == [one for documents in parts for one in documents]
+    listed = [tmp_path / f"part-{number}.npy" for number in (1, 0)]
+    swapped = feedline.tokens(listed, boundaries=[tmp_path / f"part-{n}.{end}" for n in (1, 0)], **options)
+    assert tokens_of(swapped) == [*parts[1], *parts[0]]
+    again = feedline.tokens(f"{tmp_path}/part-*.npy", boundaries=f"{tmp_path}/part-*.{end}", **options)
+    assert again.fingerprint == dataset.fingerprint != swapped.fingerprint
+    assert tokens_of(pickle.loads(pickle.dumps(dataset))) == tokens_of(dataset)
+
+
+@pytest.mark.parametrize("ends_by", ["separator", "boundaries"])
+def test_label_masks_apply_to_packs(tmp_path: Path, ends_by: str) -> None:
+    documents = [[1, 2, 3, 50], [4, 50], [5, 6, 50]]
+    path = olmo(tmp_path, 0, documents)
+    mask = [[False, True, True, False], [True, True], [False, False, True]]
+    np.array([one for row in mask for one in row]).tofile(tmp_path / "mask-0.npy")
+    ends: dict[str, Any] = {"separator": 50} if ends_by == "separator" else {"boundaries": tmp_path / "part-0.csv.gz"}
+    options: dict[str, Any] = {"dtype": "uint32", "documents": "whole", "loss_masks": f"{tmp_path}/mask-*.npy", **ends}
+    dataset = feedline.tokens(path, **options)
+    assert tokens_of(dataset) == documents
+    assert [dataset[i].loss_mask.tolist() for i in range(3)] == mask
+    with dataset.pack_sequences(9).loader(1, output="numpy") as loader:
+        (batch,) = loader
+    assert batch.input_ids[0].tolist() == [1, 2, 3, 50, 4, 50, 5, 6, 50]
+    assert batch.labels[0].tolist() == [-100, 2, 3, -100, -100, 50, -100, -100, 50]
+    (tmp_path / "mask-0.npy").write_bytes(b"\1" * 8)
+    with pytest.raises(feedline.DataError, match="the file has 8 bytes, but the index describes 9 tokens") as raised:
+        feedline.tokens(path, **options)
+    assert raised.value.shard == str(tmp_path / "mask-0.npy")
+    with pytest.raises(feedline.StorageError, match=r"none\.npy"):
+        feedline.tokens(path, **options | {"loss_masks": tmp_path / "none.npy"})
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (b"0,3\n4,6\n", r"line 2 of .*csv.gz: the document from token 4 to 6 does not follow .* ends at 3"),
+        (b"0,3\n3,2\n", "the document from token 3 to 2 does not follow"),
+        (b"1,3\n", "the document from token 1 to 3 does not follow the one before, which ends at 0"),
+        (b"0;3\n", "line 1 of .*: no start and end of a document"),
+        (b"0,7\n", "the last document ends at token 7, but the file has 6 tokens"),
+    ],
+)
+def test_boundaries_that_do_not_match(tmp_path: Path, content: bytes, text: str) -> None:
+    path = olmo(tmp_path, 0, [[1, 2, 3], [4, 5, 6]])
+    file = tmp_path / "part-0.csv.gz"
+    options: dict[str, Any] = {"dtype": "uint32", "documents": "whole", "boundaries": file}
+    file.write_bytes(gzip.compress(content))
+    with pytest.raises(feedline.DataError, match=text):
+        feedline.tokens(path, **options)
+    file.write_bytes(gzip.compress(b"0,3\n3,6\n")[:-9])
+    with pytest.raises(feedline.DataError, match="is damaged or truncated"):
+        feedline.tokens(path, **options)
+    file.write_bytes(b"0,3\n")
+    with pytest.raises(feedline.DataError, match="is damaged or truncated: Not a gzipped file"):
+        feedline.tokens(path, **options)
+
+
+def test_refusals_of_boundaries_and_masks(tmp_path: Path) -> None:
+    path = olmo(tmp_path, 0, [[1, 2, 3], [4, 5, 6]])
+    file = tmp_path / "part-0.csv.gz"
+    whole: dict[str, Any] = {"dtype": "uint32", "documents": "whole"}
+    for options, text in (
+        ({**whole, "boundaries": file, "separator": 3}, "separator or boundaries, not both"),
+        ({**whole, "boundaries": [file, file]}, "boundaries has 2 files, but there are 1 token files"),
+        ({**whole, "boundaries": tmp_path / "part-0.npy"}, "boundaries must be .csv or .jsonl files"),
+        ({"dtype": "uint32", "window": 2, "boundaries": file}, 'boundaries require documents="whole"'),
+        ({"dtype": "uint32", "window": 2, "loss_masks": file}, 'loss_masks require documents="whole"'),
+        ({**whole, "boundaries": file, "pad": 1}, 'pad and min_length require documents="apart"'),
+    ):
+        with pytest.raises(feedline.ConfigError, match=text):
+            feedline.tokens(path, **options)
+    with pytest.raises(feedline.StorageError, match=r"cannot read .*none\.csv: No such file"):
+        feedline.tokens(path, **whole, boundaries=tmp_path / "none.csv")
+    file.write_bytes(gzip.compress(b"0,3\n3,9\n"))
+    with pytest.raises(feedline.DataError, match="ends at token 9"):
+        feedline.tokens(path, **whole, boundaries=file)

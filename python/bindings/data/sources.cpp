@@ -98,12 +98,20 @@ Dataset arrays_dataset(const std::vector<ArrayRow>& rows) {
   return unwrap(arrays(std::move(named)));
 }
 
-Dataset tokens_dataset(const std::vector<std::pair<std::string, std::uint64_t>>& files, std::uint64_t window,
-                       std::uint64_t stride, const std::string& stored, const std::string& output,
-                       std::uint64_t vocabulary, std::optional<std::int64_t> separator, const std::string& documents,
-                       std::uint64_t shortest, std::int64_t pad, std::optional<std::uint64_t> memory) {
+// Path, offset, the ends of documents as u64 or None, and the path of the loss mask or "".
+using GivenTokens = std::tuple<std::string, std::uint64_t, std::optional<nb::bytes>, std::string>;
+
+Dataset tokens_dataset(const std::vector<GivenTokens>& files, std::uint64_t window, std::uint64_t stride,
+                       const std::string& stored, const std::string& output, std::uint64_t vocabulary,
+                       std::optional<std::int64_t> separator, const std::string& documents, std::uint64_t shortest,
+                       std::int64_t pad, std::optional<std::uint64_t> memory) {
   std::vector<TokenFile> named;
-  for (const auto& [path, offset] : files) named.push_back({path, offset});
+  for (const auto& [path, offset, given, mask] : files) {
+    TokenFile& file = named.emplace_back(TokenFile{path, offset, std::nullopt, mask});
+    if (!given) continue;
+    file.ends.emplace(given->size() / sizeof(std::uint64_t));
+    std::memcpy(file.ends->data(), given->c_str(), file.ends->size() * sizeof(std::uint64_t));
+  }
   const TokenOptions options{window,     stride,    dtype_of(stored),        dtype_of(output),
                              vocabulary, separator, documents_of(documents), shortest,
                              pad,        memory};

@@ -12,7 +12,7 @@
 
 namespace feedline::format {
 
-// Documents that end with a separator.
+// Documents that end with a separator, or at given tokens.
 class SeparatedDocuments final : public DocumentEnds {
  public:
   // Requires: the ends do not descend.
@@ -25,8 +25,9 @@ class SeparatedDocuments final : public DocumentEnds {
 };
 
 // Opens token files whose samples are whole documents, with their separators; the end of a file also ends a document.
-// Reads all files once to find the separators. Requires: open_tokens() has checked the options. Fails with kConfig if
-// the separator does not occur, and with kData if a token is not below options.vocabulary.
+// Reads files without given ends once to find the separators. Requires: open_tokens() has checked the options. Fails
+// with kConfig if the separator does not occur, or if only some files have a loss mask, and with kData if a token is
+// not below options.vocabulary, or if given ends or a loss mask do not match their file.
 Result<std::shared_ptr<const RowFormat>> open_whole_documents(const std::vector<TokenFile>& files,
                                                               const TokenOptions& options,
                                                               const std::shared_ptr<const storage::Storage>& storage);

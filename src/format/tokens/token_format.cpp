@@ -70,7 +70,8 @@ Result<std::shared_ptr<const RowFormat>> open_tokens(const std::vector<TokenFile
     if (options.window != 0 || options.stride != 0 || options.output != DType::kInt64)
       return config_error("tokens: whole documents have no window or stride, and their dtype is int64");
     FEEDLINE_CHECK_OK(to_int64_of(options.stored));
-    FEEDLINE_CHECK_OK(check_documents(options));
+    const bool has_ends = std::ranges::all_of(files, [](const TokenFile& file) { return file.ends.has_value(); });
+    if (!has_ends || options.separator) FEEDLINE_CHECK_OK(check_documents(options));
     return open_whole_documents(files, options, storage);
   }
   if (options.window == 0) return config_error("tokens: window must be at least 1");

@@ -82,12 +82,14 @@ def tokens(
     pad: int | None = None,
     min_length: int | None = None,
     memory: int | None = None,
+    boundaries: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
+    loss_masks: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Dataset:
     """Reads windows of token files: ``x`` contains ``window`` tokens, and ``y`` the same window shifted by one token.
 
     Args:
-        source: files of consecutive token numbers, raw or ``.npy``, or folders of LitData's token chunks (with
-            ``index.json``). Windows are read on demand.
+        source: files of consecutive token numbers, raw or ``.npy``, patterns such as ``"part-*.npy"``, or folders of
+            LitData's token chunks (with ``index.json``). Windows are read on demand.
         window: tokens per sample; required unless ``documents="whole"``.
         dtype: dtype of raw files, and of ``.npy`` files without NumPy's header, as OLMo-core writes them: ``"uint8"``,
             ``"int8"``, ``"int16"``, ``"uint16"``, ``"int32"``, ``"uint32"`` or ``"int64"``, little-endian. Other
@@ -106,6 +108,13 @@ def tokens(
             the minimum. :meth:`Dataset.explain` shows the number of skipped documents.
         memory: if all files together have at most this many bytes, each process keeps in memory the data that it has
             read. None is 1/64 of the memory that this process may use, at most 256 MiB; 0 disables this cache.
+        boundaries: with ``"whole"``, instead of ``separator``: a file for each token file, in the same order, or a
+            pattern, with the documents' first tokens and the tokens after their last: lines ``START,END``
+            (``.csv.gz``, as OLMo-core writes them next to its ``.npy`` files) or ``{"start": 0, "end": 5}``
+            (``.jsonl.gz``). Documents follow one another; tokens after the last one are not used.
+        loss_masks: with ``"whole"``: a file for each token file, in the same order, or a pattern, with a byte per
+            token, which is 0 if the token is not trained, such as OLMo-core's label masks. They become the field
+            ``loss_mask`` (bool), which :meth:`Dataset.pack_sequences` applies.
 
     Windows do not cross files; tokens after the last complete window of a file are not used.
 
@@ -129,7 +138,8 @@ def tokens(
             window, or the separator is outside the vocabulary or the dtype, or occurs in no file (``"pack"`` checks the
             files only with ``check=True``).
         StorageError: a file cannot be opened.
-        DataError: ``check`` found a token outside the vocabulary.
+        DataError: ``check`` found a token outside the vocabulary, or boundaries or a loss mask do not match their
+            token file.
     """
     given = dict(locals())
     where = "tokens"
@@ -141,21 +151,32 @@ def tokens(
     for name, value in {"window": window, "stride": stride}.items():
         if whole and value is not None:
             raise ConfigError(f'tokens: documents="whole" does not support {name}: each sample is a document')
-    given_paths = list(source) if arguments.is_iterable(source) and not isinstance(source, str | bytes) else [source]
-    paths = [arguments.path_text(where, "source", path) for path in given_paths]
+    for name, files in {"boundaries": boundaries, "loss_masks": loss_masks}.items():
+        if files is not None and not whole:
+            raise ConfigError(f'tokens: {name} require documents="whole"')
+    if boundaries is not None and separator is not None:
+        raise ConfigError("tokens: pass separator or boundaries, not both")
+    paths = _paths("source", source)
     wanted = None if dtype is None else arguments.array_dtype(where, dtype)
     found = [file for path in paths for file in _token_files(path, wanted)]
     stored = {name for _, _, name in found}
     if len(stored) > 1:
         raise ConfigError(f"tokens: the files have different dtypes: {', '.join(sorted(stored))}")
+    ends: list[bytes | None] = [None] * len(found)
+    if boundaries is not None:
+        from . import document_boundaries  # few datasets need it
+
+        local = _companions("boundaries", boundaries, len(found))
+        ends = [document_boundaries.ends_of(where, path) for path in local]
+    masks = [""] * len(found) if loss_masks is None else _companions("loss_masks", loss_masks, len(found))
     engine = _engine.tokens(
-        [(path, offset) for path, offset, _ in found],
+        [(path, offset, end, mask) for (path, offset, _), end, mask in zip(found, ends, masks, strict=True)],
         window=0 if whole else arguments.integer(where, "window", window, low=1, high=_BIG),
         stride=0 if stride is None else arguments.integer(where, "stride", stride, low=1, high=_BIG),
         stored=stored.pop() if stored else "uint16",
         output=arguments.array_dtype(where, output_dtype),
         vocabulary=arguments.integer(where, "vocabulary", vocabulary, low=1, high=_BIG) if check and vocabulary else 0,
-        **_documents(separator, documents, pad, min_length, vocabulary),
+        **_documents(separator, documents, pad, min_length, vocabulary, boundaries is not None),
         memory=None if memory is None else arguments.integer(where, "memory", memory, low=0, high=_BIG),
     )
     dataset = Dataset(engine, SourceSpec("::".join(path for path, _, _ in found), "tokens"))
@@ -184,11 +205,42 @@ def windows_of(dataset: Dataset, window: int, options: dict[str, Any]) -> Datase
     return tokens(sources, window=window, **options)
 
 
+def _paths(name: str, given: Any) -> list[str]:
+    """Returns the paths of files, with those of patterns in the order of their names."""
+    listed = list(given) if arguments.is_iterable(given) and not isinstance(given, str | bytes) else [given]
+    found: list[str] = []
+    for path in (arguments.path_text("tokens", name, one) for one in listed):
+        is_pattern = any(mark in path for mark in "*?[{") and "://" not in path and not os.path.exists(path)
+        found += map(os.fsdecode, _engine.StoredSource(path).shards().names) if is_pattern else [path]
+    return found
+
+
+def _companions(name: str, given: Any, count: int) -> list[str]:
+    """Returns the local paths of files that belong to the token files."""
+    from ...machine import storage  # imports pathlib and urllib
+
+    paths = [storage.local_path(path) for path in _paths(name, given)]
+    if len(paths) != count:
+        raise ConfigError(
+            f"tokens: {name} has {len(paths)} files, but there are {count} token files; pass one for each"
+        )
+    return paths
+
+
 def _documents(
-    separator: int | None, documents: str | None, pad: int | None, min_length: int | None, vocabulary: int | None
+    separator: int | None,
+    documents: str | None,
+    pad: int | None,
+    min_length: int | None,
+    vocabulary: int | None,
+    has_boundaries: bool,
 ) -> _DocumentOptions:
     where = "tokens"
     apart = {"documents": documents, "pad": pad, "min_length": min_length}
+    if has_boundaries:
+        if pad is not None or min_length is not None:
+            raise ConfigError('tokens: pad and min_length require documents="apart"')
+        return {"separator": None, "documents": "whole", "shortest": 2, "pad": 0}
     if separator is None:
         for name, value in apart.items():
             if value is not None:
