@@ -23,6 +23,7 @@ REPLACED = {
     ("random_erasing", "value"),
     ("random_iou_crop", "sampler_options"),
     ("sanitize_bounding_boxes", "labels"),
+    ("speed_perturbation", "factors"),
     ("timm_augment", "translate_pct"),
     ("timm_random_erasing", "max_aspect"),
     ("timm_random_erasing", "max_count"),

@@ -56,17 +56,13 @@ SampleKind kind_of(int subformat) {
 }  // namespace
 
 SndfileIo SndfileReader::io() {
-  return {.length =
-              [](void* user) {
-                const Stream& stream = *static_cast<Stream*>(user);
-                return static_cast<std::int64_t>(stream.source->size()) * stream.stated_lengths;
-              },
+  return {.length = [](void* user) { return static_cast<const Stream*>(user)->length(); },
           .seek =
               [](std::int64_t offset, int whence, void* user) {
                 Stream& stream = *static_cast<Stream*>(user);
                 const std::int64_t from = whence == kSeekFromStart  ? 0
                                           : whence == kSeekFromHere ? stream.position
-                                                                    : static_cast<std::int64_t>(stream.source->size());
+                                                                    : stream.length();
                 std::int64_t to = 0;
                 if (__builtin_add_overflow(from, offset, &to) || to < 0) return std::int64_t{-1};
                 return stream.position = to;
