@@ -115,7 +115,7 @@ class Sound(Operations):
         Args:
             factors: one is drawn for each sample and epoch; above 1 is faster. Multiples of 0.001.
         """
-        return self._operation("speed_perturbation", fields, factors=list(factors))
+        return self._operation("speed_perturbation", fields, factors=factors)
 
 
 def _noise_files(noise: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
