@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of WAV, AIFF and AU files, and frames of MP3 files: our own parsers of audio. libsndfile is not called.
+// Headers of WAV, AIFF and AU files, and frames of FLAC and MP3 files: our own parsers of audio. libsndfile is not called.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decode/audio/audio_reader.h"
+#include "decode/audio/flac_reader.h"
 #include "decode/audio/mp3_frames.h"
 #include "decode/audio/pcm_layout.h"
 #include "decode/audio/pcm_reader.h"
@@ -33,6 +34,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto read_header : {decode::read_wav_header, decode::read_aiff_header, decode::read_au_header}) {
     const auto layout = read_header(source);
     if (layout && layout->unsupported.empty()) read_all(source, *layout);
+  }
+  if (const auto flac = decode::read_flac_header(source); flac && flac->frames > 0) {
+    const auto found = decode::find_flac_frame(source, *flac, flac->frames / 2);
+    if (!found || found->frame > flac->frames / 2 || found->at < flac->data_at || found->at >= size) std::abort();
   }
   const auto samples = decode::count_mp3_samples(source);
   if (samples && *samples && **samples > size * 1152) std::abort();

@@ -25,6 +25,7 @@ REPLACED = {
     ("frames", "frames"),
     ("frames", "times"),
     ("sanitize_bounding_boxes", "labels"),
+    ("speed_perturbation", "factors"),
     ("timm_augment", "translate_pct"),
     ("timm_random_erasing", "max_aspect"),
     ("timm_random_erasing", "max_count"),

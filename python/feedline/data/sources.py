@@ -150,8 +150,8 @@ def open(
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     audio_libraries.use_packaged()
-    manifest = format if format in MANIFESTS else "" if format is not None else opening_of(source)
-    if manifest:
+    manifest = opening_of(source) if format is None else format if isinstance(format, str) else ""
+    if manifest in MANIFESTS:
         made = open_manifest(source, manifest, fields, cache, cache_limit, hedge)
         return recorded_calls.made_by(made, "data.sources:open", options=given)
     if format is None and fields is None and (found := videos.of(source)) is not None:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "decode/audio/flac_reader.h"
 #include "decode/audio/mp3_frames.h"
 #include "decode/audio/pcm_layout.h"
 #include "decode/audio/pcm_reader.h"
@@ -88,6 +89,12 @@ Result<std::unique_ptr<AudioReader>> open_audio(ByteSource& source) {
                          "FLAC"))
       format = &named("FLAC");
   }
+  bool is_flac = begins_with(first, "fLaC");
+  if (const std::uint64_t tag = id3_bytes(first); tag > 0) {
+    FEEDLINE_TRY(const Bytes after, source.bytes(tag, 4));
+    is_flac = begins_with(after, "fLaC");
+    if (is_flac) format = &named("FLAC");
+  }
   std::unique_ptr<AudioReader> reader;
   if (format->read_header != nullptr) {
     FEEDLINE_TRY(const PcmLayout layout, format->read_header(source));
@@ -102,7 +109,7 @@ Result<std::unique_ptr<AudioReader>> open_audio(ByteSource& source) {
       reader = std::move(*opened);
     }
   } else {
-    FEEDLINE_TRY(reader, SndfileReader::open(source, format->name));
+    FEEDLINE_TRY(reader, is_flac ? FlacReader::open(source) : SndfileReader::open(source, format->name));
   }
   if (reader->info().frames == 0) return data_error(std::string(format->name) + ": the file has no samples", "decode");
   return reader;

@@ -56,17 +56,13 @@ SampleKind kind_of(int subformat) {
 }  // namespace
 
 SndfileIo SndfileReader::io() {
-  return {.length =
-              [](void* user) {
-                const Stream& stream = *static_cast<Stream*>(user);
-                return static_cast<std::int64_t>(stream.source->size()) * stream.stated_lengths;
-              },
+  return {.length = [](void* user) { return static_cast<const Stream*>(user)->length(); },
           .seek =
               [](std::int64_t offset, int whence, void* user) {
                 Stream& stream = *static_cast<Stream*>(user);
                 const std::int64_t from = whence == kSeekFromStart  ? 0
                                           : whence == kSeekFromHere ? stream.position
-                                                                    : static_cast<std::int64_t>(stream.source->size());
+                                                                    : stream.length();
                 std::int64_t to = 0;
                 if (__builtin_add_overflow(from, offset, &to) || to < 0) return std::int64_t{-1};
                 return stream.position = to;
@@ -82,8 +78,15 @@ SndfileIo SndfileReader::io() {
                   return std::int64_t{0};
                 }
                 if (!bytes->empty()) std::memcpy(out, bytes->data(), bytes->size());
-                stream.position += static_cast<std::int64_t>(bytes->size());
-                return static_cast<std::int64_t>(bytes->size());
+                auto came = static_cast<std::int64_t>(bytes->size());
+                if (came < count && stream.stated_lengths > 1) {
+                  const std::int64_t zeros =
+                      std::clamp<std::int64_t>(stream.length() - stream.position - came, 0, count - came);
+                  std::memset(static_cast<std::byte*>(out) + came, 0, static_cast<std::size_t>(zeros));
+                  came += zeros;
+                }
+                stream.position += came;
+                return came;
               },
           .write = [](const void*, std::int64_t, void*) { return std::int64_t{0}; },
           .tell = [](void* user) { return static_cast<Stream*>(user)->position; }};
@@ -134,7 +137,7 @@ void SndfileReader::edit(std::uint64_t at, std::uint64_t replaced, std::vector<s
 }
 
 // libsndfile reads at most the number of frames that it estimates from the size of the file and the bit rate of the
-// first frame. A greater size makes the estimate too large, and reading ends at the end of the file.
+// first frame. A greater size, with zeros after the end of the file, makes the estimate too large.
 Result<void> SndfileReader::complete_mp3() {
   FEEDLINE_TRY(counted_, count_mp3_samples(*stream_.source));
   constexpr std::int64_t kMostRatio = 64;  // of two bit rates

@@ -29,6 +29,7 @@ class SndfileReader final : public AudioReader {
     std::int64_t position = 0;
     Result<void> state;
     std::int64_t stated_lengths = 1;  // the length that libsndfile receives, in lengths of the source
+    std::int64_t length() const { return static_cast<std::int64_t>(source->size()) * stated_lengths; }
   };
 
   SndfileReader(const SndfileLibrary& library, ByteSource& source, std::string_view format)

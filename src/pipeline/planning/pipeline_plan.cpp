@@ -28,7 +28,7 @@ constexpr std::uint64_t kMostOfAllRanks = std::uint64_t{1} << 48;
 
 Result<void> check_options(const LoaderOptions& options) {
   if (!options.batch_size && options.max_tokens == 0 && options.max_seconds == 0)
-    return config_error("loader: pass batch_size, buckets and max_tokens, or max_seconds for audio");
+    return config_error("loader: pass batch_size, or buckets and max_tokens, or for audio max_seconds");
   if (!(options.max_seconds >= 0) || options.max_seconds > 1e9)
     return config_error("loader: max_seconds must be a positive number");
   if (options.batch_size == 0) return config_error("loader: batch_size must be at least 1");

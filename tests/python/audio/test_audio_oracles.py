@@ -163,3 +163,18 @@ for action in (lambda: feedline.open(flac), lambda: feedline.open(wav).audio(160
     text = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "libsndfile" in text and "apt install libsndfile1" in text and "pip install soundfile" in text
     assert "8000 Hz" in text and "rate=16000" in text and "pip install soxr" in text
+
+
+def test_threads_do_not_change_samples(tmp_path: Path) -> None:
+    rates = (8_000, 11_025, 22_050, 44_100, 48_000)
+    for i in range(40):
+        rate = rates[i % len(rates)]
+        written(tmp_path / f"{i:02}", ("FLAC", "WAV")[i % 2], "PCM_16", signal(0.3, seed=i, rate=rate), rate)
+    paths = sorted(tmp_path.glob("*/a.*"))
+    data = feedline.files(paths).audio(RATE).speed_perturbation()
+    alone, together = (
+        [batch.audio.copy() for batch in data.loader(4, epochs=3, output="numpy", num_workers=threads)]
+        for threads in (1, 8)
+    )
+    for one, other in zip(alone, together, strict=True):
+        numpy.testing.assert_array_equal(one, other)

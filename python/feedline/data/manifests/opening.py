@@ -13,11 +13,11 @@ from ...errors import ConfigError, Error
 from ..dataset import Dataset
 from ..memory.row_dataset import RowDataset
 from ..memory.table_columns import TableColumns
-from . import common_voice, kaldi, lhotse, librispeech, nemo
+from . import kaldi, lhotse, librispeech, nemo, voice_tables
 from .utterances import Utterances, lines_of
 
 _READERS: dict[str, Callable[[str], Utterances]] = {
-    "common_voice": common_voice.read,
+    "common_voice": voice_tables.read,
     "kaldi": kaldi.read,
     "lhotse": lhotse.read,
     "librispeech": librispeech.read,

@@ -61,17 +61,16 @@ class Sound(Operations):
         where = "audio"
         if channels is not None and mono is True:
             mono = False
-        chosen = {} if channels is None else {"channels": channels}
         return self._operation(
             where,
             fields,
             rate=None if rate is None else arguments.integer(where, "rate", rate, 1, 10_000_000),
             mono=mono,
+            channels=channels,
             offset=offset,
             duration=duration,
             random=random,
             dtype=dtype,
-            **chosen,
         )
 
     def random_gain(self, gain: Sequence[float] = (-6.0, 6.0), p: float = 1.0, *, fields: Fields = None) -> Self:
@@ -116,13 +115,15 @@ class Sound(Operations):
         Args:
             factors: one is drawn for each sample and epoch; above 1 is faster. Multiples of 0.001.
         """
-        return self._operation("speed_perturbation", fields, factors=list(factors))
+        return self._operation("speed_perturbation", fields, factors=factors)
 
 
 def _noise_files(noise: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
     from ..audio_formats import EXTENSIONS
 
     if not isinstance(noise, str | os.PathLike):
+        if not arguments.is_sequence(noise):
+            raise ConfigError(f"add_noise: noise must be paths of audio files, or a folder, not {noise!r}")
         return [arguments.path_text("add_noise", "noise", one) for one in noise]
     path = arguments.path_text("add_noise", "noise", noise)
     if not os.path.isdir(path):

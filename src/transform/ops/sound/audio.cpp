@@ -15,15 +15,27 @@ constexpr int kMostRate = 10'000'000, kMostChannel = 1023;
 
 constexpr auto kDtypes = std::to_array<Word<DType>>({{"float32", DType::kFloat32}, {"int16", DType::kInt16}});
 
+// None means all channels.
+struct Channels : KindOf<std::vector<int>> {
+  static constexpr bool kIsOptional = true;
+  static bool read(const ArgumentValue& value, std::vector<int>& out) {
+    out.clear();
+    return std::holds_alternative<std::monostate>(value) || KindOf<std::vector<int>>::read(value, out);
+  }
+  static ArgumentValue show(const std::vector<int>& value) {
+    return value.empty() ? ArgumentValue() : KindOf<std::vector<int>>::show(value);
+  }
+};
+
 class Audio final : public OperationWith<Audio, op::Audio> {
  public:
   using OperationWith::OperationWith;
   static constexpr std::string_view kName = "audio";
-  static constexpr auto kArguments =
-      std::to_array<Argument>({argument<&op::Audio::rate>("rate"), argument<&op::Audio::mono>("mono"),
-                               argument<&op::Audio::channels>("channels"), argument<&op::Audio::offset>("offset"),
-                               argument<&op::Audio::duration>("duration"), argument<&op::Audio::random>("random"),
-                               argument<&op::Audio::dtype, WordKind<kDtypes>>("dtype")});
+  static constexpr auto kArguments = std::to_array<Argument>(
+      {argument<&op::Audio::rate>("rate"), argument<&op::Audio::mono>("mono"),
+       argument<&op::Audio::channels, Channels>("channels"), argument<&op::Audio::offset>("offset"),
+       argument<&op::Audio::duration>("duration"), argument<&op::Audio::random>("random"),
+       argument<&op::Audio::dtype, WordKind<kDtypes>>("dtype")});
 
   std::string describe() const override {
     std::string text = args_.rate ? "rate=" + std::to_string(*args_.rate) : "rate=None";

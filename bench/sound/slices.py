@@ -3,7 +3,7 @@
 
 ::
 
-    python bench/audio.py [--files 200] [--seconds 13] [--workers 2] [--rounds 3]
+    python bench/sound/slices.py [--files 200] [--seconds 13] [--workers 2] [--rounds 3]
 
 Prints, for each kind of file, slices per second of CPU time (user and system, of all processes) and of wall time, as
 the median of the rounds, which alternate between the loaders. Files are in the page cache.
