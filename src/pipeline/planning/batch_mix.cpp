@@ -77,8 +77,7 @@ bool is_class(const FieldSpec& field) {
 bool may_stay(format::FieldKind kind) {
   using format::FieldKind;
   return kind == FieldKind::kInteger || kind == FieldKind::kArray || kind == FieldKind::kBytes ||
-         kind == FieldKind::kText || kind == FieldKind::kJson || kind == FieldKind::kAudio ||
-         kind == FieldKind::kVideo;
+         kind == FieldKind::kText || kind == FieldKind::kJson || kind == FieldKind::kAudio || kind == FieldKind::kVideo;
 }
 
 // If there are several integer fields, selects the one whose name is usual for labels.
