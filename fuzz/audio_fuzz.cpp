@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of WAV, AIFF and AU files, and frames of FLAC and MP3 files: our own parsers of audio. libsndfile is not called.
+// Headers of WAV, AIFF and AU files, and frames of FLAC and MP3 files: our own parsers of audio. libsndfile is not
+// called.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
