@@ -31,6 +31,25 @@ def aiff(kind: bytes, bits: int) -> bytes:
     return b"FORM" + struct.pack(">I", len(body)) + body
 
 
+def crc8(data: bytes) -> int:
+    crc = 0
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc << 1 ^ 0x107 if crc & 0x80 else crc << 1) & 0xFF
+    return crc
+
+
+def flac() -> bytes:
+    """Headers of 20 frames of 4096 samples, followed by bytes without meaning."""
+    info = struct.pack(">HH6xQ", 4096, 4096, 16000 << 44 | 15 << 36 | 20 * 4096) + bytes(16)
+    frames = b""
+    for i in range(20):
+        head = bytes([0xFF, 0xF8, 0xC5, 0x08, i])
+        frames += head + bytes([crc8(head)]) + b"U" * (30 + i % 7)
+    return b"fLaC\x80" + struct.pack(">I", len(info))[1:] + info + frames
+
+
 def main() -> None:
     frame = b"\xff\xf3\x48\xc4" + bytes(140)  # MPEG 2 layer III, 32 kbit/s, 16 kHz, mono
     seeds = {
@@ -43,6 +62,7 @@ def main() -> None:
         "pcm24.aiff": aiff(b"", 24),
         "float.aiff": aiff(b"fl32", 32),
         "pcm16.au": struct.pack(">4sIIIII", b".snd", 24, len(DATA), 3, 16000, 2) + DATA,
+        "frames.flac": flac(),
         "no_length.mp3": b"ID3\3\0\0\0\0\0\4abcd" + frame * 5,
     }
     FOLDER.mkdir(exist_ok=True)

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from .. import _engine
@@ -41,6 +39,9 @@ def libraries() -> list[Library]:
 
 def _file_in(package: str, pattern: str) -> str:
     """Returns the library in an installed Python package, or an empty string. Does not import the package."""
+    import importlib.util  # imports of this module should be fast
+    from pathlib import Path
+
     found = importlib.util.find_spec(package)
     for folder in (found.submodule_search_locations or ()) if found is not None else ():
         for file in sorted(Path(folder).glob(pattern)):

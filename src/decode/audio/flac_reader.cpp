@@ -116,8 +116,8 @@ Result<FlacPosition> find_flac_frame(ByteSource& source, const FlacStream& strea
   const std::uint64_t window = std::max<std::uint64_t>(kWindowBytes, stream.most_frame_bytes + kMostHeaderBytes);
   FlacPosition low = start, high{source.size(), stream.frames};
   for (int step = 0; step < kMostSteps && frame - low.frame > near && high.at - low.at > kMostHeaderBytes; ++step) {
-    // a little before the place that the sizes suggest
-    const std::uint64_t target = frame - near / 2;
+    // before the place that the sizes suggest, so that the window has the wanted frame and the next one
+    const std::uint64_t target = frame - near;
     const double share = static_cast<double>(target - std::min(target, low.frame)) /
                          static_cast<double>(std::max<std::uint64_t>(high.frame - low.frame, 1));
     // after some steps halve, because sizes of frames may differ much
@@ -125,18 +125,21 @@ Result<FlacPosition> find_flac_frame(ByteSource& source, const FlacStream& strea
     const std::uint64_t guess =
         low.at + 1 + static_cast<std::uint64_t>(used * static_cast<double>(high.at - low.at - 1));
     FEEDLINE_TRY(const Bytes seen, source.bytes(guess, std::min(window, high.at - guess)));
-    std::optional<FlacPosition> found;
-    for (std::size_t i = 0; i + kMostHeaderBytes <= seen.size() && !found; ++i) {
+    bool is_found = false;
+    for (std::size_t i = 0; i + kMostHeaderBytes <= seen.size(); ++i) {
       if (seen[i] != std::byte{0xFF}) continue;
       const auto header = parse_frame(seen.subspan(i));
       if (!header || header->sizes != first->sizes || header->bits != first->bits) continue;
       const std::uint64_t sample = is_fixed ? header->number * stream.block_frames : header->number;
-      if (sample > low.frame && sample < high.frame) found = FlacPosition{guess + i, sample};
+      if (sample <= low.frame || sample >= high.frame) continue;
+      is_found = true;
+      if (sample > frame) {
+        high = {guess + i, sample};
+        break;
+      }
+      low = {guess + i, sample};
     }
-    if (found && found->frame <= frame)
-      low = *found;
-    else
-      high = {guess, found ? found->frame : high.frame};
+    if (!is_found) high.at = guess;
   }
   return low;
 }

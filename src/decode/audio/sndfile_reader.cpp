@@ -21,6 +21,9 @@ constexpr int kSeekFromStart = 0, kSeekFromHere = 1;
 
 // The state of an Opus decoder depends on all earlier packets; after this many frames the difference is inaudible.
 constexpr std::uint64_t kOpusPreRoll = 48'000;
+// An MP3 frame may begin in up to 511 bytes of earlier frames. libmpg123 decodes 4 frames before the wanted one, which
+// are fewer bytes in silence of a variable bit rate.
+constexpr std::uint64_t kMp3PreRoll = std::uint64_t{16} * 1152;
 // More than the frames of a Vorbis packet, so that decoding begins in an earlier page than the last one.
 constexpr std::uint64_t kVorbisPreRoll = 16'384;
 constexpr std::size_t kDecodedFrames = 16 << 10;  // frames decoded at a time
@@ -176,6 +179,7 @@ Result<void> SndfileReader::seek(std::uint64_t frame) {
 
 // Returns the frame, at or before `begin`, from which decoding gives the samples of the whole file.
 Result<std::uint64_t> SndfileReader::start_of_decoding(std::uint64_t begin) {
+  if (info_.format == "MP3") return begin - std::min(begin, kMp3PreRoll);
   if (info_.format == "Opus") return begin - std::min(begin, kOpusPreRoll);
   if (info_.format != "Vorbis") return begin;
   if (!last_page_) {
