@@ -185,7 +185,7 @@ def test_lists_of_paths_and_tags_in_columns(columns, folder):
             "row 0 of the column 'species' is 'birch', which is not a number; targets must be numbers",
         ),
         ({"image": "path", "fields": "age"}, "there is no column 'age'"),
-        ({"image": "path", "fields": ("image", "x:video")}, "the kind 'video' of 'x'"),
+        ({"image": "path", "fields": ("image", "x:film")}, "the kind 'film' of 'x'"),
     ],
 )
 def test_wrong_arguments_name_what_is_wrong(columns, folder, arguments, message):

@@ -218,7 +218,7 @@ def test_what_cannot_be_is_reported_before_the_first_read(tar: Path) -> None:
     data = feedline.open(tar, fields=FLOATS)
     none = feedline.open(tar, fields=NAMES[:2])
     two = feedline.open(tar, fields=("png", "floats.npy:boxes", "integers.npy:boxes"))
-    for dataset, says in ((none, "there are none"), (two, "there are 2 fields of boxes")):
+    for dataset, says in ((none, "there are none"), (two, "there are 2 boxes fields")):
         for chain in (dataset.random_iou_crop(), dataset.sanitize_bounding_boxes(labels=None)):
             with pytest.raises(feedline.ConfigError, match=says):
                 chain.resize((9, 9)).loader(2)
@@ -249,7 +249,7 @@ def test_what_cannot_be_is_reported_before_the_first_read(tar: Path) -> None:
             data.random_zoom_out(**wrong)
     with pytest.raises(feedline.ConfigError, match="random_photometric_distort: "):
         data.random_photometric_distort(hue=(-1, 1))
-    with pytest.raises(feedline.ConfigError, match=r"use image, mask, .*keypoints or video"):
+    with pytest.raises(feedline.ConfigError, match=r"use image, mask, .*audio or video"):
         feedline.open(tar, fields=("png", "floats.npy:box"))
 
 
