@@ -46,6 +46,7 @@ NOT_RUN = {
     ("trace.md", "loader.metrics"): "a fixed port; tests/python/test_metrics.py",
     ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/torch_loader/test_process_count.py",
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
+    ("videos.md", ""): "FFmpeg; tests/python/test_videos.py",
 }
 
 
