@@ -46,7 +46,9 @@ TEST(FieldChoice, TellsKindsByExtensionOrByWhatIsSaid) {
   EXPECT_EQ(kind_of("json"), "json");
   EXPECT_EQ(kind_of("txt;caption"), "text");
   EXPECT_EQ(kind_of("cls:text"), "text");
-  EXPECT_EQ(kind_of("flac"), "bytes");
+  EXPECT_EQ(kind_of("flac"), "audio");
+  EXPECT_EQ(kind_of("mp4"), "video");
+  EXPECT_EQ(kind_of("bin"), "bytes");
   EXPECT_EQ(kind_of("seg.txt"), "text");
   EXPECT_EQ((*parse_fields({"flac:text"}))[0].description.name, "flac");
 }
