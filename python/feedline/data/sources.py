@@ -14,7 +14,7 @@ from .. import _engine
 from .._engine import Inspection
 from ..errors import ConfigError
 from ..loader.unopened import columns_of, listed
-from ..machine import audio_libraries
+from ..machine import media_libraries
 from . import arguments, literals, recorded_calls, videos
 from .dataset import Dataset
 from .format_names import FORMATS, MANIFESTS
@@ -149,7 +149,7 @@ def open(
     """
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
-    audio_libraries.use_packaged()
+    media_libraries.use_packaged()
     manifest = opening_of(source) if format is None else format if isinstance(format, str) else ""
     if manifest in MANIFESTS:
         made = open_manifest(source, manifest, fields, cache, cache_limit, hedge)

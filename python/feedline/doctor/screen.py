@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from ..findings import Finding
-from ..machine import audio_libraries
+from ..machine import media_libraries
 from ..machine.planned_load import PlannedLoad, need_of
 from ..machine.preflight_facts import PreflightFacts
 from ..version import installed_version
@@ -58,7 +58,8 @@ def as_dict(seen: Examination) -> dict[str, Any]:
         "schema": SCHEMA,
         "feedline": installed_version(),
         "machine": asdict(machine) | {"gpu_links": [asdict(link) for link in machine.gpu_links]},
-        "audio": [one._asdict() for one in audio_libraries.libraries()],
+        "audio": [one._asdict() for one in media_libraries.for_audio()],
+        "video": media_libraries.for_videos()._asdict(),
         "source": _source_dict(seen.analysis.source),
         "planned": None if load is None else {**asdict(load), "needs": _need(load)},
         "script": None if seen.analysis.script is None else {"path": seen.analysis.script.path},
@@ -101,8 +102,8 @@ def _machine(machine: PreflightFacts) -> list[tuple[str, str]]:
         output.append((f"gpu {gpu.index}", ", ".join(filter(None, (gpu.name, memory, busy)))))
     if not machine.gpus:
         output.append(("gpu", "none seen"))
-    libraries = [one.version or f"no {one.name}" for one in audio_libraries.libraries()]
-    output.append(("audio", ", ".join(libraries)))
+    for kind, libraries in (("audio", media_libraries.for_audio()), ("video", [media_libraries.for_videos()])):
+        output.append((kind, ", ".join(one.version or f"no {one.name}" for one in libraries)))
     for link in machine.gpu_links:
         speed = f", {link.speed:g} of {link.most_speed:g} GT/s" if link.speed and link.most_speed else ""
         node = f", NUMA node {link.numa_node}" if link.numa_node is not None else ""

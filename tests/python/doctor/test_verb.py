@@ -84,6 +84,23 @@ def test_a_terminal_gets_lines_that_fit_and_all_their_words(width: int, host: li
     assert wrapped("", 80) == [""]
 
 
+def test_libraries_of_audio_and_videos_are_listed(host: list[str], tmp_path: Path) -> None:
+    """In other processes, because the libraries stay loaded."""
+    command = [sys.executable, "-m", "feedline", *host]
+    absent = {"FEEDLINE_FFMPEG": str(tmp_path), "FEEDLINE_LIBSNDFILE": str(tmp_path / "libsndfile.so")}
+    for environment in (dict(os.environ), os.environ | absent):
+        text, found = (
+            subprocess.run([*command, *options], env=environment, capture_output=True, text=True, check=True).stdout
+            for options in ([], ["--json"])
+        )
+        video, audio = json.loads(found)["video"], json.loads(found)["audio"][0]
+        for kind, library in (("video", video), ("audio", audio)):
+            line = next(line for line in text.splitlines() if line.startswith(kind))
+            assert (library["version"] or f"no {library['name']}") in line
+            assert bool(library["version"]) != bool(library["problem"])
+    assert not video["version"] and not audio["version"]
+
+
 def test_json_agrees(host: list[str], capsys: Any) -> None:
     status, run_doctor = as_json(capsys, *host, *PLAN, "--pin")
     assert status == 1 and run_doctor["schema"] == "feedline-doctor-1" and run_doctor["has_problems"]

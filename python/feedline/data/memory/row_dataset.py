@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ConfigError
-from ...machine import audio_libraries
+from ...machine import media_libraries
 from .. import arguments
 from ..dataset import Dataset
 from ..source_spec import SourceSpec
@@ -64,7 +64,7 @@ class RowDataset:
         if self._source.index is not None:
             self._fields.columns.set_row_names(name_cells(self._source.index))
         self._fields.columns.set_unopened(self._unopened())
-        audio_libraries.use_packaged()
+        media_libraries.use_packaged()
         options = {
             **node_cache.of_open(cache, cache_limit),
             "hedge": arguments.flag(self._where, "hedge", hedge),

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the libraries for audio: libsndfile, which decodes FLAC, Ogg, Opus and MP3, and libsoxr, which resamples."""
+"""Finds the libraries that the engine opens at run time. Audio: libsndfile, which decodes FLAC, Ogg, Opus and MP3, and
+libsoxr, which resamples. Videos: FFmpeg.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,17 @@ from functools import cache
 from typing import NamedTuple
 
 from .. import _engine
+from ..errors import ConfigError
 
 
 class Library(NamedTuple):
     """A library that the engine opens at run time.
 
     Attributes:
-        name: ``"libsndfile"`` or ``"libsoxr"``.
-        file: the name or path of the file; empty if there is none.
-        version: as the library reports it: ``"libsndfile-1.2.0"``.
-        problem: if there is none: what to install.
+        name: ``"libsndfile"``, ``"libsoxr"`` or ``"FFmpeg"``.
+        file: the name or path of the file; empty if it was not found, and for FFmpeg, which has several.
+        version: as the library reports it: ``"libsndfile-1.2.0"``; empty if it cannot be used.
+        problem: why it cannot be used, and what to install; otherwise empty.
     """
 
     name: str
@@ -32,9 +35,17 @@ def use_packaged() -> None:
     _engine.set_audio_library(True, _file_in("soxr", "soxr_ext*.so"))
 
 
-def libraries() -> list[Library]:
+def for_audio() -> list[Library]:
     use_packaged()
     return [Library(name, *_engine.audio_library(name == "libsoxr")) for name in ("libsndfile", "libsoxr")]
+
+
+def for_videos() -> Library:
+    """Loads FFmpeg's libraries into this process."""
+    try:
+        return Library("FFmpeg", "", _engine.ffmpeg_version(), "")
+    except ConfigError as error:
+        return Library("FFmpeg", "", "", str(error))
 
 
 def _file_in(package: str, pattern: str) -> str:
