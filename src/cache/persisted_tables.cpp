@@ -85,4 +85,13 @@ void PersistedTables::forget(const storage::Storage& storage, const std::string&
   for (const std::string& location : known_locations(storage, object)) ::unlink(location.c_str());
 }
 
+std::vector<std::string> locations_of_source(FrameKind frame, std::string_view suffix, const storage::Storage& storage,
+                                             const std::string& source, const std::string& directory) {
+  const bool is_file =
+      storage.local_path(source) && storage.stat(source).has_value() && !storage.is_directory(source).value_or(true);
+  std::string object = source;
+  while (object.size() > 1 && object.back() == '/') object.pop_back();
+  return PersistedTables({frame, suffix, is_file}, directory, nullptr).locations(storage, object);
+}
+
 }  // namespace feedline::cache

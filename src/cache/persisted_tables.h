@@ -71,4 +71,10 @@ class PersistedTables {
   const std::shared_ptr<Notes> notes_;
 };
 
+// Returns the paths of a table about the objects of a source, in the order in which they are tried. Only the table of a
+// local file is stored next to it, because other programs read all files in a folder. directory: as above. Sends no
+// request to a remote storage.
+std::vector<std::string> locations_of_source(FrameKind frame, std::string_view suffix, const storage::Storage& storage,
+                                             const std::string& source, const std::string& directory);
+
 }  // namespace feedline::cache

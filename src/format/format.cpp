@@ -124,6 +124,11 @@ std::string names_of(const std::vector<UnopenedColumn>& columns) {
   return text;
 }
 
+bool leaves_unread(const memory::Record& record, FieldKind kind, const storage::Storage& storage) {
+  if (kind == FieldKind::kVideo) return record.defers_videos;
+  return kind == FieldKind::kAudio && record.defers_audio && !storage.is_remote();
+}
+
 std::unexpected<Error> failed_at(Where location, Error error) {
   location.stage = std::move(error.where.stage);
   if (error.where.offset) location.offset = error.where.offset;

@@ -242,6 +242,10 @@ Result<ToInt64> to_int64_of(DType dtype);
 // read)".
 std::string names_of(const std::vector<UnopenedColumn>& columns);
 
+// Returns whether a format leaves a field's file unread, because the record's owner reads only parts of it. Each part
+// of a remote file would take a request, so remote audio files are read whole.
+bool leaves_unread(const memory::Record& record, FieldKind kind, const storage::Storage& storage);
+
 // Returns `error` with this location and with the error's own stage and, if it has one, offset.
 std::unexpected<Error> failed_at(Where location, Error error);
 

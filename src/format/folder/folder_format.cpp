@@ -162,7 +162,7 @@ std::unexpected<Error> FolderFormat::failed(std::uint64_t index, Error error) co
 Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
   options_.storage->name_below(root_, index_.path(index), record.name);
-  if (record.defers_videos && fields_[0].kind == FieldKind::kVideo) {
+  if (leaves_unread(record, fields_[0].kind, *options_.storage)) {
     record.pin.reset();
     record.fields.assign(fields_.size(), {});
     record.fields[0].storage = options_.storage.get();
@@ -172,15 +172,6 @@ Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) con
     return {};
   }
   const auto version = index_.version(index);
-  if (record.defers_audio && fields_[0].kind == FieldKind::kAudio && !version && !options_.storage->is_remote()) {
-    record.pin.reset();
-    record.fields.assign(fields_.size(), {});
-    record.fields[0].storage = options_.storage.get();
-    record.fields[0].object = record.name;
-    record.fields[1].value = static_cast<std::int64_t>(index_.class_of(index));
-    record.bytes_read = 0;
-    return {};
-  }
   const auto bytes = version ? options_.storage->read_version(record.name, record.storage, record.most_bytes, *version)
                              : options_.storage->read_all(record.name, record.storage, record.most_bytes);
   if (!bytes) return failed(index, bytes.error());

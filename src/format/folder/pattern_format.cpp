@@ -86,12 +86,6 @@ Result<void> PatternFormat::check_fields(std::uint64_t index) const {
   return {};
 }
 
-bool PatternFormat::defers(const memory::Record& record, std::size_t field) const {
-  const FieldKind kind = fields_[field].kind;
-  return (record.defers_videos && kind == FieldKind::kVideo) ||
-         (record.defers_audio && kind == FieldKind::kAudio && !options_.storage->is_remote());
-}
-
 Result<void> PatternFormat::read(std::uint64_t index, memory::Record& record) const {
   FEEDLINE_CHECK(index < size());
   FEEDLINE_CHECK_OK(check_fields(index));
@@ -101,7 +95,7 @@ Result<void> PatternFormat::read(std::uint64_t index, memory::Record& record) co
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < fields_.size(); ++i) {
     if (!has(index, i)) continue;
-    if (defers(record, i)) {
+    if (leaves_unread(record, fields_[i].kind, *options_.storage)) {
       pieces.all()[count++] = {};
       continue;
     }
@@ -154,7 +148,7 @@ Result<void> PatternFormat::accept(std::uint64_t index, std::span<const std::spa
 
 Result<void> PatternFormat::take_field(std::uint64_t index, std::size_t field, std::span<const std::byte> bytes,
                                        memory::Record& record, memory::Record::Field& value) const {
-  if (bytes.data() == nullptr && defers(record, field)) {
+  if (bytes.data() == nullptr && leaves_unread(record, fields_[field].kind, *options_.storage)) {
     value.storage = options_.storage.get();
     value.object = file(index, field);
     return {};

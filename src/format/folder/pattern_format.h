@@ -40,8 +40,6 @@ class PatternFormat final : public OpenedFormat {
   PatternFormat(PatternQuestion question, OpenOptions options, PatternIndex index);
   bool has(std::uint64_t index, std::size_t field) const { return index_.has(index, field); }
   std::string file(std::uint64_t index, std::size_t field) const;
-  // Returns whether the file of an audio or video field is left unread.
-  bool defers(const memory::Record& record, std::size_t field) const;
   Result<void> check_fields(std::uint64_t index) const;
   // Adds to record.bytes_read.
   Result<void> take_field(std::uint64_t index, std::size_t field, std::span<const std::byte> bytes,

@@ -63,8 +63,6 @@ class RowsFormat final : public RecordFormat {
   Result<void> find_object(const FileColumn& column, std::uint64_t row, std::string& object, std::string& room) const;
   // Returns the field's column if the row has a file for it, otherwise nullptr.
   const FileColumn* file_column(std::uint64_t row, std::size_t field) const;
-  // Returns whether the file of an audio or video field is left unread.
-  bool defers(const memory::Record& record, std::size_t field) const;
   void take_range(std::uint64_t row, std::size_t field, memory::Record::Field& value) const;
   // Returns the position for messages: "row 7 (index 'a'), column 'path'".
   std::string row_text(std::uint64_t row, std::size_t field) const;

@@ -44,7 +44,7 @@ Result<void> RowsFormat::take(std::uint64_t row, std::span<const Bytes> files, m
       if (field.absent) continue;
       field.bytes = files[next++];
       if (fields_[i].kind == FieldKind::kAudio) take_range(row, i, field);
-      if (field.bytes.data() == nullptr && defers(record, i)) {
+      if (field.bytes.data() == nullptr && leaves_unread(record, fields_[i].kind, *storage_)) {
         field.storage = storage_.get();
         FEEDLINE_CHECK_OK(find_object(std::get<FileColumn>(options_.columns[i]), row, field.object, room));
       }
@@ -57,12 +57,6 @@ Result<void> RowsFormat::take(std::uint64_t row, std::span<const Bytes> files, m
     record.bytes_read += field.bytes.size();
   }
   return {};
-}
-
-bool RowsFormat::defers(const memory::Record& record, std::size_t field) const {
-  const FieldKind kind = fields_[field].kind;
-  return (record.defers_videos && kind == FieldKind::kVideo) ||
-         (record.defers_audio && kind == FieldKind::kAudio && !storage_->is_remote());
 }
 
 void RowsFormat::take_range(std::uint64_t row, std::size_t field, memory::Record::Field& value) const {
@@ -82,15 +76,11 @@ Result<void> RowsFormat::read(std::uint64_t index, memory::Record& record) const
     const FileColumn* const files = file_column(index, i);
     if (files == nullptr) continue;
     memory::ByteBuffer& buffer = used == 0 ? record.storage : record.more[used - 1];
-    if (defers(record, i)) {
+    if (leaves_unread(record, fields_[i].kind, *storage_)) {
       list.all()[used++] = {};
       continue;
     }
     auto found = find_object(*files, index, record.name, room);
-    if (found && defers(record, i)) {
-      list.all()[used++] = {};
-      continue;
-    }
     auto bytes = found ? storage_->read_all(record.name, buffer, left) : std::unexpected(std::move(found).error());
     if (bytes && bytes->empty() && !may_be_empty(fields_[i].kind)) bytes = data_error("an empty file", "format");
     if (!bytes) return failed(index, i, std::move(bytes).error());

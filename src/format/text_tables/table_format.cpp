@@ -185,10 +185,6 @@ Result<void> TableFormat::check_row(std::uint64_t row) const {
   return {};
 }
 
-bool TableFormat::defers(const memory::Record& record, std::size_t field) const {
-  return record.defers_videos && choices_[field].description.kind == FieldKind::kVideo;
-}
-
 // `files` has the contents of the sample's files, in the order of the fields.
 Result<void> TableFormat::take(std::uint64_t row, std::span<const Bytes> files, memory::Record& record) const {
   record.fields.assign(choices_.size(), {});
@@ -200,7 +196,8 @@ Result<void> TableFormat::take(std::uint64_t row, std::span<const Bytes> files, 
     switch (choices_[i].use) {
       case ColumnUse::kFile:
         record.fields[i].bytes = files[next++];
-        if (defers(record, i)) {
+        if (record.fields[i].bytes.data() == nullptr &&
+            leaves_unread(record, choices_[i].description.kind, *options_.storage)) {
           record.fields[i].storage = options_.storage.get();
           FEEDLINE_TRY(record.fields[i].object, file_of(*options_.storage, find_sample(row), cell(row, i)));
         }
@@ -251,7 +248,7 @@ Result<void> TableFormat::read(std::uint64_t index, memory::Record& record) cons
   for (std::size_t i = 0; i < choices_.size(); ++i) {
     if (choices_[i].use != ColumnUse::kFile || !has(row, i)) continue;
     memory::ByteBuffer& room = used == 0 ? record.storage : record.more[used - 1];
-    if (defers(record, i)) {
+    if (leaves_unread(record, choices_[i].description.kind, *options_.storage)) {
       list.all()[used++] = {};
       continue;
     }

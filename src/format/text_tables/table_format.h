@@ -54,8 +54,6 @@ class TableFormat final : public OpenedFormat {
               std::vector<ColumnField> fields);
   const TableLocation& find_sample(std::uint64_t row) const;
   void leave_out();
-  // Returns whether the file of a video field is left unread.
-  bool defers(const memory::Record& record, std::size_t field) const;
   std::uint64_t compute_fingerprint() const;
   std::uint64_t row_of(std::uint64_t index) const { return rows_.empty() ? index : rows_[index]; }
   bool has(std::uint64_t row, std::size_t field) const { return !choices_[field].absent[row]; }

@@ -17,17 +17,6 @@ constexpr std::string_view kSuffix = ".feedline-videos";
 // Parsed indexes take about 30 bytes per frame: this holds those of a hundred hours.
 constexpr std::uint64_t kMostRecent = std::uint64_t{256} << 20;
 
-// Other programs read all files in a folder, so only the indexes of a local file are stored next to it. Sends no
-// request to a remote storage.
-std::vector<std::string> paths_of(const storage::Storage& storage, const std::string& source,
-                                  const std::string& directory) {
-  const bool is_file =
-      storage.local_path(source) && storage.stat(source).has_value() && !storage.is_directory(source).value_or(true);
-  std::string object = source;
-  while (object.size() > 1 && object.back() == '/') object.pop_back();
-  return cache::PersistedTables({kIndexes, kSuffix, is_file}, directory, nullptr).locations(storage, object);
-}
-
 std::uint64_t bytes_of(const IndexedVideo& video) {
   return sizeof(IndexedVideo) + video.index.extradata.size() +
          video.index.packets.size() * (sizeof(decode::VideoPacket) + sizeof(std::uint32_t));
@@ -39,7 +28,8 @@ VideoIndexes::VideoIndexes(std::vector<std::string> paths) : store_(kIndexes, st
 
 std::shared_ptr<VideoIndexes> VideoIndexes::of_source(const storage::Storage& storage, const std::string& source,
                                                       const std::string& directory) {
-  return std::shared_ptr<VideoIndexes>(new VideoIndexes(paths_of(storage, source, directory)));
+  return std::shared_ptr<VideoIndexes>(
+      new VideoIndexes(cache::locations_of_source(kIndexes, kSuffix, storage, source, directory)));
 }
 
 std::shared_ptr<VideoIndexes> VideoIndexes::in_memory() { return std::shared_ptr<VideoIndexes>(new VideoIndexes({})); }

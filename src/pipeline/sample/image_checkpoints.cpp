@@ -21,17 +21,6 @@ namespace {
 constexpr cache::FrameKind kCheckpoints{0x74'70'6b'63'64'65'65'66, 1};  // "feedckpt"
 constexpr std::string_view kSuffix = ".feedline-checkpoints";
 
-// Other programs read all files in a folder, so only the checkpoints of a local file are stored next to it. Sends no
-// request to a remote storage.
-std::vector<std::string> paths_of(const storage::Storage& storage, const std::string& source,
-                                  const std::string& directory) {
-  const bool is_file =
-      storage.local_path(source) && storage.stat(source).has_value() && !storage.is_directory(source).value_or(true);
-  std::string object = source;
-  while (object.size() > 1 && object.back() == '/') object.pop_back();
-  return cache::PersistedTables({kCheckpoints, kSuffix, is_file}, directory, nullptr).locations(storage, object);
-}
-
 std::uint64_t at(const std::array<std::atomic<std::uint64_t>, decode::kCheckpointEvents>& events,
                  decode::CheckpointEvent event) {
   return events[static_cast<std::size_t>(event)].load(std::memory_order_relaxed);
@@ -68,7 +57,8 @@ class Maker {
 
 std::shared_ptr<ImageCheckpoints> ImageCheckpoints::of_source(const storage::Storage& storage,
                                                               const std::string& source, const std::string& directory) {
-  auto store = std::make_shared<cache::EntryStore>(kCheckpoints, paths_of(storage, source, directory));
+  auto store = std::make_shared<cache::EntryStore>(
+      kCheckpoints, cache::locations_of_source(kCheckpoints, kSuffix, storage, source, directory));
   return std::shared_ptr<ImageCheckpoints>(new ImageCheckpoints({std::move(store)}));
 }
 
