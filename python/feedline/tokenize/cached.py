@@ -138,7 +138,7 @@ def _cache_folder(dataset: Dataset, function: TextTokens | ChatTokens) -> Path:
     if home:
         return Path(home) / ".cache" / "feedline" / "tokens"
     raise StorageError(
-        f"{_WHERE}: there is no cache folder for the tokens: neither XDG_CACHE_HOME nor HOME is set; "
+        f"{_WHERE}: the tokens have no cache folder: neither XDG_CACHE_HOME nor HOME is set; "
         f"{_command(dataset, function)}"
     )
 

@@ -248,7 +248,7 @@ Result<void> ClipDecoder::Impl::plan(const VideoIndex& index, const ShownFrames&
         --key;
       if (key < 0)
         return data_error("frame " + std::to_string(number) + " at " + seconds_text(shown.time(number)) +
-                              " s of stream " + std::to_string(index.stream) + ": there is no key frame before it",
+                              " s of stream " + std::to_string(index.stream) + ": no key frame precedes it",
                           "decode");
       one.key = static_cast<std::uint32_t>(key);
     }
