@@ -14,9 +14,9 @@ class Library(NamedTuple):
 
     Attributes:
         name: ``"libsndfile"`` or ``"libsoxr"``.
-        file: the name or path of the file; empty if there is none.
+        file: the name or path of the file; empty if the library is missing.
         version: as the library reports it: ``"libsndfile-1.2.0"``.
-        problem: if there is none: what to install.
+        problem: if the library is missing, a message that names the packages to install.
     """
 
     name: str
