@@ -27,7 +27,7 @@
 namespace feedline::decode {
 namespace {
 
-// Which packets are left out, and where a run begins: FFmpeg needs more of them in rare streams.
+// Selects the skipped packets and the start of runs: in rare streams, FFmpeg needs more packets.
 struct Effort {
   bool drops = true;
   bool starts_earlier = false;
