@@ -38,7 +38,7 @@ def same_frames(clip: Any, frames: Any) -> bool:
     return clip.shape == frames.shape and bool((numpy.asarray(clip) == frames).all())
 
 
-# ---- which frames ----
+# ---- choice of frames ----
 
 
 def test_chosen_frames_are_those_of_decoding_in_order(folder: Path, truth: list[Any]) -> None:
