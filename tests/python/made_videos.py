@@ -21,7 +21,7 @@ FRAMES = 40
 @functools.cache
 def _missing() -> str:
     if shutil.which("ffmpeg") is None:
-        return "there is no ffmpeg program"
+        return "the ffmpeg program is not installed"
     try:
         feedline._engine.ffmpeg_version()
     except feedline.ConfigError as error:

@@ -338,7 +338,7 @@ def run(document: Path) -> None:
 
 
 def begin_process() -> Path:
-    """Returns the next document, in a process of its own; the first process never returns."""
+    """Returns the next document, in a separate process; the first process never returns."""
     importlib.import_module("torch._dynamo")  # optimizers import it, which takes seconds
     assert feedline.DataLoader
     gc.freeze()  # a process that ends would traverse everything that was imported

@@ -100,7 +100,7 @@ def test_a_planted_fault_is_found(fault: str, environment: dict[str, str], tmp_p
     """It prints the seed, and a script with a case that fails in the same way, without needless operations or
     options.
     """
-    # the hang is waited for twice
+    # the test waits for the hang twice
     variables = {"FEEDLINE_API_FUZZ_PLANT": fault} | ({"FEEDLINE_API_FUZZ_LIMIT_S": "5"} if fault == "hang" else {})
     done = run(environment, "--processes", "1", "--case", json.dumps(CASE), **variables)
     assert done.returncode == 1, done.stdout + done.stderr

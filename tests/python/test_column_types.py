@@ -312,14 +312,14 @@ def test_features_that_are_not_applied_are_named(
 ) -> None:
     kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
     one = [{"bytes": _jpeg(60), "path": None}]
-    table = pa.table({"image": pa.array(one, kind), "film": pa.array(one, kind)})
-    table = _huggingface({"image": {"mode": "L", "_type": "Image"}, "film": {"_type": "Video"}}, table)
+    table = pa.table({"image": pa.array(one, kind), "page": pa.array(one, kind)})
+    table = _huggingface({"image": {"mode": "L", "_type": "Image"}, "page": {"_type": "Pdf"}}, table)
     path = write(tmp_path / ("t.arrow" if write is _ipc else "t.parquet"), table)
     with caplog.at_level(logging.INFO, "feedline"):
-        dataset = feedline.open(path, fields=("image", "film"))
+        dataset = feedline.open(path, fields=("image", "page"))
     for text in (caplog.text, dataset.explain()):
         assert "Image(mode='L')" in text
-        assert "Video" in text
+        assert "Pdf" in text
 
 
 def test_extension_types(tmp_path: pathlib.Path) -> None:

@@ -161,7 +161,7 @@ def test_texts_are_padded_to_the_longest_of_their_batch(tmp_path: Path) -> None:
     assert seen == set(range(48)) and len(widths) > 1
 
 
-def test_a_preset_for_jobs_that_nobody_watches(folder: Path) -> None:
+def test_a_preset_for_unattended_jobs(folder: Path) -> None:
     preset = presets.imagenet_train(folder, size=16, batch_size=4)
     train, options = presets.on_cluster(preset, memory_budget="64 MB")
     assert "device" not in options and presets.on_cluster(preset, device="cuda").loader["device"] == "cuda"

@@ -38,7 +38,7 @@ def same_frames(clip: Any, frames: Any) -> bool:
     return clip.shape == frames.shape and bool((numpy.asarray(clip) == frames).all())
 
 
-# ---- which frames ----
+# ---- choice of frames ----
 
 
 def test_chosen_frames_are_those_of_decoding_in_order(folder: Path, truth: list[Any]) -> None:
@@ -253,13 +253,13 @@ def test_indexes_are_stored(folder: Path, tmp_path: Path) -> None:
     [
         ({}, "clip: pass frames="),
         ({"frames": 2, "fps": 3}, "clip: pass frames="),
-        ({"fps": 3}, "belong together"),
+        ({"fps": 3}, "require each other"),
         ({"frames": 0}, "clip: frames must be"),
         ({"frames": 2, "sampling": "other"}, "clip: sampling must be"),
         ({"frames": 2, "every": 2, "sampling": "segments"}, "omit every="),
         ({"frames": 2, "start": 0, "clips": 2}, "omit clips="),
         ({"frames": 2, "start": 0.5}, "number of a frame"),
-        ({"fps": 3, "seconds": 1, "every": 2}, "every= belongs to frames="),
+        ({"fps": 3, "seconds": 1, "every": 2}, "every= requires frames="),
     ],
 )
 def test_wrong_arguments_name_themselves(arguments: dict[str, Any], words: str) -> None:
@@ -288,7 +288,7 @@ def test_damage_names_file_and_time(folder: Path, tmp_path: Path) -> None:
         dataset[3]
     loader = dataset.center_crop(8).loader(batch_size=1, on_error="skip", error_budget=3, output="numpy")
     assert len(list(loader)) == 1
-    with pytest.raises(DataError, match="no frame 40: the video has 40"):
+    with pytest.raises(DataError, match="frame 40 does not exist: the video has 40 frames"):
         feedline.open(tmp_path).frames([40])[2]
     with pytest.raises(DataError, match=r"no frame is shown at 1\.6 s"):
         feedline.open(tmp_path).frames(times=[1.6])[2]

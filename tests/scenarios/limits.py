@@ -69,7 +69,7 @@ class Limits:
 
     def unused(self, groups: list[Path]) -> str:
         """Returns why the CPU quota had no effect, by the group's own counters, which do not depend on how fast other
-        programs let its processes run; "" if it had, or if there is no quota.
+        programs let its processes run; "" if it had one, or without a quota.
         """
         if self.cpus is None:
             return ""

@@ -81,7 +81,7 @@ class Outcome:
     others_cpus: float | None
     rungs: list[Rung]
     promises: list[Promise]
-    unused: str = ""  # why a limit had no effect: the run then did not have its cause
+    unused: str = ""  # why a limit had no effect; the run then lacked the planted problem
 
     @property
     def quiet(self) -> bool:

@@ -45,7 +45,7 @@ class Mosaic:
             height, width = photo.shape[1:]
             left = center[0] - (width if at % 2 == 0 else 0)
             top = center[1] - (height if at < 2 else 0)
-            # columns and rows of the photo that lie on the canvas
+            # columns and rows of the photo that are on the canvas
             columns = (max(-left, 0), min(2 * size - left, width))
             rows = (max(-top, 0), min(2 * size - top, height))
             if columns[0] < columns[1] and rows[0] < rows[1]:

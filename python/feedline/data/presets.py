@@ -248,7 +248,7 @@ def yolo(
 
     Differences: the other three photos come from the whole dataset, not from recent batches; colours are drawn for each
     photo instead of each mosaic, and saturation and hue change as in torchvision's ColorJitter; photos are resized as
-    by Pillow. Ultralytics turns the mosaic off for the last 10 epochs (``close_mosaic: 10``): use a second loader with
+    by Pillow. Ultralytics disables the mosaic in the last 10 epochs (``close_mosaic: 10``): use a second loader with
     ``mosaic=False`` for these. The trainer divides images by 255 on the GPU.
 
     Args:
@@ -257,7 +257,8 @@ def yolo(
         size: edge length in pixels.
         batch_size: samples per rank.
         mosaic: False fits single photos into ``size`` (LetterBox), with the other changes.
-        scale: maximum change of the scale, 0 to 1. translate: maximum translation, as a fraction of ``size``.
+        scale: maximum change of the scale, 0 to 1.
+        translate: maximum translation, as a fraction of ``size``.
 
     Raises:
         ConfigError: a field does not exist, or an argument is out of range.
@@ -308,17 +309,17 @@ def text_classification(
 
 
 def on_cluster(preset: Preset, *, device: Any = None, memory_budget: int | str | None = None) -> Preset:
-    """Returns a preset for jobs on a shared training platform, such as Kubernetes or Slurm, that nobody watches.
+    """Returns a preset for unattended jobs on a shared training platform, such as Kubernetes or Slurm.
 
     Bad samples are skipped, up to 1 % of the dataset; a loader that delivers nothing for 10 minutes raises an error, so
-    that the platform restarts the job. Number of threads, prefetching and page-locking need no settings: the loader
+    that the platform restarts the job. Threads, prefetching and page-locking need no arguments: the loader
     starts a thread for each CPU that affinity and quota allow, prefetches within ``memory_budget``, and page-locks
     batches if ``device`` is a GPU.
 
     Args:
         preset: any of this module's presets.
         device: as for :meth:`Dataset.loader`, such as ``"cuda"``.
-        memory_budget: as for :meth:`Dataset.loader`; None chooses it from the free memory of machine and container.
+        memory_budget: as for :meth:`Dataset.loader`; None derives it from the free memory of the machine and container.
 
     Raises:
         ConfigError: the dataset's length cannot be determined.

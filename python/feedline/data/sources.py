@@ -197,7 +197,7 @@ def opening_of(source: Any) -> str:
 
 
 def _may_be_manifest(path: Any) -> bool:
-    """Decides by the name whether a source is looked into, so that most sources do not import the readers."""
+    """Whether the name may be that of a manifest; for other sources, the readers are not imported."""
     return isinstance(path, str) and (path.endswith((".jsonl", ".json", ".jsonl.gz", ".tsv")) or os.path.isdir(path))
 
 

@@ -45,7 +45,7 @@ def is_video(name: str) -> bool:
 
 
 def _of_lines(path: str) -> Videos | None:
-    """Reads a list with a video and its class number in each line, as used for Kinetics; None for another text."""
+    """Reads a list with a video and its class number in each line, as used for Kinetics; None for other files."""
     with open(path, encoding="utf-8", errors="replace") as file:
         first = file.readline().split()
         if not first or not any(is_video(word) for word in first):

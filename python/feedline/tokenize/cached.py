@@ -119,7 +119,7 @@ def _function_of(dataset: Dataset) -> TextTokens | ChatTokens:
 
 
 def _write_first(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
-    """Returns advice to write the tokens to a place that the user chooses."""
+    """Returns advice to write the tokens to a path that the user chooses."""
     fields = f"messages={function.field!r}" if function.has_masks else f"field={function.field!r}"
     return (
         f"write them with feedline.tokenizing.tokenize(dataset, OUT, tokenizer=..., {fields}), where dataset is the "
@@ -127,7 +127,7 @@ def _write_first(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
     )
 
 
-# ---- the place ----
+# ---- the folder ----
 
 
 def _cache_folder(dataset: Dataset, function: TextTokens | ChatTokens) -> Path:
@@ -138,7 +138,7 @@ def _cache_folder(dataset: Dataset, function: TextTokens | ChatTokens) -> Path:
     if home:
         return Path(home) / ".cache" / "feedline" / "tokens"
     raise StorageError(
-        f"{_WHERE}: there is no cache folder for the tokens: neither XDG_CACHE_HOME nor HOME is set; "
+        f"{_WHERE}: the tokens have no cache folder: neither XDG_CACHE_HOME nor HOME is set; "
         f"{_command(dataset, function)}"
     )
 

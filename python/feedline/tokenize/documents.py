@@ -64,9 +64,7 @@ class Wanted:
     tools: str | None = None
 
     def value(self, look_up: Callable[[str], Any]) -> str | Conversation:
-        """Returns the value of a document. Raises what `look_up` raises for the field, and ValueError if the value is
-        not a text.
-        """
+        """Returns a document's value. Raises the exception of `look_up`, or ValueError if the value is not a text."""
         value = look_up(self.field)
         if self.is_chat:
             tools = None

@@ -18,7 +18,7 @@ class ProgressLine:
 
     Args:
         work: the work, such as "tokenizing chats.jsonl".
-        unit: the plural of what is counted.
+        unit: the counted items, in the plural.
         total: the amount of work; 0: unknown.
     """
 

@@ -21,7 +21,7 @@ struct Symbol {
   const char* name;
   void** address;
 };
-// Opens the first of these files that exists and has all functions. Returns its name, or nullopt.
+// Opens the first of these files that exists and has all functions, and never closes it. Returns its name, or nullopt.
 std::optional<std::string> open_library(std::span<const std::string> files, std::span<const Symbol> symbols);
 
 // Returns the files to try: the one that the environment variable names, otherwise `names` and the packaged one.

@@ -20,6 +20,7 @@ class ByteSource {
   virtual Result<std::span<const std::byte>> bytes(std::uint64_t offset, std::uint64_t count) = 0;
 };
 
+// Bytes in memory, which must outlive this object.
 class MemoryBytes final : public ByteSource {
  public:
   explicit MemoryBytes(std::span<const std::byte> file) : file_(file) {}

@@ -9,7 +9,7 @@
 
 namespace feedline::decode {
 
-// A file in which the `replaced` bytes from `at` on are replaced by others, to complete a header.
+// A file in which the `replaced` bytes from `at` on are replaced by others, to complete a header. Used by one thread.
 class EditedBytes final : public ByteSource {
  public:
   // Requires: the source outlives this object, and has at least at + replaced bytes.

@@ -75,7 +75,7 @@ Result<FlacStream> read_flac_header(ByteSource& source) {
   FEEDLINE_TRY(const Bytes head, source.bytes(0, 10));
   std::uint64_t at = id3_bytes(head);
   FEEDLINE_TRY(const Bytes magic, source.bytes(at, 4));
-  if (!begins_with(magic, "fLaC")) return damaged("there is no fLaC after the ID3 tag");
+  if (!begins_with(magic, "fLaC")) return damaged("the ID3 tag is not followed by fLaC");
   FlacStream stream;
   at += 4;
   for (int block = 0; block < kMostBlocks; ++block) {

@@ -33,7 +33,8 @@ struct FlacPosition {
 Result<FlacPosition> find_flac_frame(ByteSource& source, const FlacStream& stream, std::uint64_t frame);
 
 // Reads a FLAC file. libsndfile decodes it from the FLAC frame with the first sample on: its own seeking decodes
-// several FLAC frames at each step. Until the first read it is only required, not called.
+// several FLAC frames at each step. libsndfile must be installed, but is not called
+// before the first read. Refers to the source. Used by one thread.
 class FlacReader final : public AudioReader {
  public:
   static Result<std::unique_ptr<AudioReader>> open(ByteSource& source);
@@ -48,7 +49,7 @@ class FlacReader final : public AudioReader {
 
   ByteSource& source_;
   const FlacStream stream_;
-  FlacPosition position_;                 // where the part begins
+  FlacPosition position_;                 // the start of the part
   std::unique_ptr<ByteSource> part_;      // a header, and the file from position_ on
   std::unique_ptr<AudioReader> decoder_;  // of the part
   std::uint64_t next_ = 0;                // sample after the last read

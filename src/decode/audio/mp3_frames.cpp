@@ -38,7 +38,7 @@ class Frames {
  public:
   Frames(ByteSource& source, std::uint64_t begin) : source_(source), at_(begin) {}
 
-  // Finds the next frame, at or after the current position; false: there is none.
+  // Finds the next frame, at or after the current position; false if none was found.
   Result<bool> find() {
     for (std::uint64_t skipped = 0; skipped <= kMostSkipped; ++skipped, ++at_) {
       FEEDLINE_TRY(const Bytes head, bytes(at_, kMp3HeaderBytes));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// Frame headers of MPEG audio. The functions have no state and are thread-safe.
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>

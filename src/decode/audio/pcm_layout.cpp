@@ -221,7 +221,7 @@ Result<PcmLayout> read_wav_header(ByteSource& source) {
     FEEDLINE_CHECK_OK(set_frames(layout, bytes, source.size()));
     return layout;
   }
-  return damaged("WAV", has_format ? "truncated: there is no data chunk" : "truncated: there is no fmt chunk");
+  return damaged("WAV", has_format ? "truncated: the data chunk is missing" : "truncated: the fmt chunk is missing");
 }
 
 Result<PcmLayout> read_aiff_header(ByteSource& source) {
@@ -245,8 +245,8 @@ Result<PcmLayout> read_aiff_header(ByteSource& source) {
     layout.data_at = chunk->at + 8 + offset;
     data_bytes = chunk->size;
   }
-  if (!has_format) return damaged("AIFF", "truncated: there is no COMM chunk");
-  if (!data_bytes) return damaged("AIFF", "truncated: there is no SSND chunk");
+  if (!has_format) return damaged("AIFF", "truncated: the COMM chunk is missing");
+  if (!data_bytes) return damaged("AIFF", "truncated: the SSND chunk is missing");
   const bool is_unknown = frames == kUnknownSize || (frames == 0 && (*data_bytes == 0 || *data_bytes == kUnknownSize));
   const std::uint64_t frame_bytes = std::uint64_t{layout.sample_bytes} * layout.channels;
   FEEDLINE_CHECK_OK(set_frames(layout, is_unknown ? std::nullopt : std::optional(frames * frame_bytes), source.size()));

@@ -6,7 +6,7 @@
 
 namespace feedline::decode {
 
-// Reads uncompressed samples.
+// Reads uncompressed samples from the source, which must outlive the reader. Used by one thread.
 class PcmReader final : public AudioReader {
  public:
   // Requires: layout.unsupported is empty.

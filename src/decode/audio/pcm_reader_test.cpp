@@ -119,7 +119,7 @@ TEST(PcmReader, RefusesDamagedHeaders) {
   EXPECT_NE(error_of(WavFixture{.code = 3, .bits = 16, .data = "ab"}.file()).find("16 bits"), std::string::npos);
   const std::string whole = WavFixture{.data = "ab"}.file();
   EXPECT_EQ(error_of(whole.substr(0, 20)), "WAV: the fmt chunk has fewer than 16 bytes");
-  EXPECT_EQ(error_of(whole.substr(0, 36)), "WAV: truncated: there is no data chunk");
+  EXPECT_EQ(error_of(whole.substr(0, 36)), "WAV: truncated: the data chunk is missing");
   EXPECT_EQ(error_of(""), "an empty file");
   EXPECT_NE(error_of("hello, this is text").find("not an audio file"), std::string::npos);
   EXPECT_NE(error_of(std::string("\0\0\0\x20"

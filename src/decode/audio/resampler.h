@@ -22,7 +22,7 @@ ResampledPart part_needed(std::uint64_t begin, std::uint64_t frames, std::uint64
                           std::uint64_t to);
 
 // Resamples with libsoxr's VHQ recipe. The result of a part equals the slice of the whole file resampled, to rounding
-// (1e-6 of full scale). Keeps no state between calls.
+// (1e-6 of full scale). Has no state and is thread-safe.
 // kConfig: libsoxr is not installed. Requires: in has the frames of part_needed() with interleaved channels.
 Result<void> resample(std::span<const float> in, std::uint32_t channels, std::uint64_t from, std::uint64_t to,
                       std::uint64_t skipped, std::span<float> out, std::vector<float>& room);

@@ -22,9 +22,10 @@ Result<SndfileLibrary> open_sndfile() {
   const auto files = library_files(AudioLibrary::kSndfile, "FEEDLINE_LIBSNDFILE", {"libsndfile.so.1"});
   const auto found = open_library(files, symbols);
   if (!found)
-    return config_error("FLAC, Ogg, Opus and MP3 files need libsndfile, but there is no " + files.front() +
-                        ": install it (Debian, Ubuntu: apt install libsndfile1; Fedora, RHEL: dnf install libsndfile; "
-                        "or pip install soundfile), or name the file in FEEDLINE_LIBSNDFILE");
+    return config_error(
+        "FLAC, Ogg, Opus and MP3 files need libsndfile, but " + files.front() +
+        " was not found: install it (Debian, Ubuntu: apt install libsndfile1; Fedora, RHEL: dnf install libsndfile; "
+        "or pip install soundfile), or name the file in FEEDLINE_LIBSNDFILE");
   library.file = *found;
   return library;
 }

@@ -35,7 +35,7 @@ struct SndfileLibrary {
 };
 
 // Returns the library that FEEDLINE_LIBSNDFILE names, otherwise the system's or the one in Python's package soundfile.
-// kConfig: there is none; the message names the packages to install. Thread-safe.
+// kConfig: none was found; the message names the packages to install. Thread-safe; stays open until the process ends.
 Result<const SndfileLibrary*> sndfile_library();
 
 }  // namespace feedline::decode

@@ -177,7 +177,8 @@ Result<void> SndfileReader::seek(std::uint64_t frame) {
   return {};
 }
 
-// Returns the frame, at or before `begin`, from which decoding gives the samples of the whole file.
+// Returns the frame, at or before `begin`, from which decoding returns the same samples as from the
+// start of the file.
 Result<std::uint64_t> SndfileReader::start_of_decoding(std::uint64_t begin) {
   if (info_.format == "MP3") return begin - std::min(begin, kMp3PreRoll);
   if (info_.format == "Opus") return begin - std::min(begin, kOpusPreRoll);

@@ -11,7 +11,7 @@
 
 namespace feedline::decode {
 
-// Reads a file with libsndfile.
+// Reads a file with libsndfile, and owns its handle. The source must outlive the reader. Used by one thread.
 class SndfileReader final : public AudioReader {
  public:
   // format: the name of the recognised format. kConfig: see sndfile_library(), or the library is too old for the

@@ -18,9 +18,10 @@ Result<SoxrLibrary> open_soxr() {
   const auto files = library_files(AudioLibrary::kSoxr, "FEEDLINE_LIBSOXR", {"libsoxr.so.0"});
   const auto found = open_library(files, symbols);
   if (!found)
-    return config_error("resampling needs libsoxr, but there is no " + files.front() +
-                        ": install it (Debian, Ubuntu: apt install libsoxr0; Fedora: dnf install soxr; or pip install "
-                        "soxr), or name the file in FEEDLINE_LIBSOXR");
+    return config_error(
+        "resampling needs libsoxr, but " + files.front() +
+        " was not found: install it (Debian, Ubuntu: apt install libsoxr0; Fedora: dnf install soxr; or pip install "
+        "soxr), or name the file in FEEDLINE_LIBSOXR");
   library.file = *found;
   return library;
 }

@@ -35,7 +35,7 @@ struct SoxrLibrary {
 };
 
 // Returns the library that FEEDLINE_LIBSOXR names, otherwise the system's or the one in Python's package soxr. kConfig:
-// there is none; the message names the packages to install. Thread-safe.
+// none was found; the message names the packages to install. Thread-safe; stays open until the process ends.
 Result<const SoxrLibrary*> soxr_library();
 
 }  // namespace feedline::decode

@@ -27,7 +27,7 @@
 namespace feedline::decode {
 namespace {
 
-// Which packets are left out, and where a run begins: FFmpeg needs more of them in rare streams.
+// Selects the skipped packets and the start of runs: in rare streams, FFmpeg needs more packets.
 struct Effort {
   bool drops = true;
   bool starts_earlier = false;
@@ -248,7 +248,7 @@ Result<void> ClipDecoder::Impl::plan(const VideoIndex& index, const ShownFrames&
         --key;
       if (key < 0)
         return data_error("frame " + std::to_string(number) + " at " + seconds_text(shown.time(number)) +
-                              " s of stream " + std::to_string(index.stream) + ": there is no key frame before it",
+                              " s of stream " + std::to_string(index.stream) + ": no key frame precedes it",
                           "decode");
       one.key = static_cast<std::uint32_t>(key);
     }

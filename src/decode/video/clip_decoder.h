@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Decodes chosen frames of an indexed video, exactly: each is the frame with the wanted time stamp, as decoding the
-// file in order gives it, or an error.
+// Decodes chosen frames of an indexed video. Each has the wanted time stamp and equals that of decoding the file in
+// order; otherwise the result is an error.
 
 #include <cstdint>
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace feedline::decode {
 
-// Scratch memory of one thread; FFmpeg's decoder exists only during decode(). Not thread-safe.
+// Owns scratch memory of one thread; FFmpeg's decoder exists only during decode(). Not thread-safe.
 class ClipDecoder {
  public:
   // Requires: library outlives the decoder.
@@ -27,7 +27,7 @@ class ClipDecoder {
   ClipDecoder(ClipDecoder&&) noexcept;
   ClipDecoder& operator=(ClipDecoder&&) noexcept;
 
-  // Receives frame number frames[position] as RGB, turned as players show it. The pixels are valid during the call.
+  // Receives frame number frames[position] as RGB, rotated as in players. The pixels are valid during the call.
   using Sink = std::function<Result<void>(std::size_t position, memory::PixelView pixels)>;
   // Calls the sink once for each position, in any order. kData names the frame, its time and its stream: a packet is
   // damaged or missing, or the library has no such decoder. Requires: frames are below shown.count(), and shown is of
@@ -38,7 +38,7 @@ class ClipDecoder {
   // Decodes all packets of a video without time stamps, and returns the number of frames.
   Result<std::uint64_t> count_frames(const VideoIndex& index, const VideoFile& source);
 
-  // What decode() has done so far.
+  // Totals of all calls of decode().
   struct Counts {
     std::uint64_t opens = 0, open_ns = 0;  // FFmpeg's decoders
     std::uint64_t frames = 0;              // decoded, wanted or not
@@ -52,7 +52,8 @@ class ClipDecoder {
 };
 
 // Returns the index of a video file: of an MP4 without FFmpeg, of others by reading them once. stream: nullopt for
-// FFmpeg's choice. kConfig: it needs FFmpeg, which is not available. kData: the file is damaged, or has no such stream.
+// FFmpeg's choice. kConfig: the file needs FFmpeg, which is not available. kData: the file is damaged, or has no such
+// stream. Thread-safe.
 Result<VideoIndex> make_video_index(const VideoFile& source, std::optional<int> stream);
 
 }  // namespace feedline::decode

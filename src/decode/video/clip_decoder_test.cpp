@@ -71,7 +71,7 @@ std::vector<Kind> kinds() {
 class ClipDecoderTest : public testing::Test {
  protected:
   void SetUp() override {
-    if (!VideoFiles::can_make()) GTEST_SKIP() << "there is no ffmpeg program";
+    if (!VideoFiles::can_make()) GTEST_SKIP() << "the ffmpeg program is not installed";
     if (!ffmpeg_library()) GTEST_SKIP() << ffmpeg_library().error().what;
   }
 

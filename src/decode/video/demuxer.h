@@ -17,7 +17,7 @@
 
 namespace feedline::decode {
 
-// Not thread-safe.
+// Owns FFmpeg's context of one open file. Not thread-safe.
 class Demuxer {
  public:
   // stream: nullopt for FFmpeg's choice; a cover picture is never chosen. kData: FFmpeg cannot read the file, or it has

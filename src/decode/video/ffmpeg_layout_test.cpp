@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the table of offsets with FFmpeg's headers, where a supported version is installed.
+// Compares the table of offsets with FFmpeg's headers, if a supported version is installed.
 #include "decode/video/ffmpeg_layout.h"
 
 #include <gtest/gtest.h>

@@ -17,9 +17,9 @@ namespace feedline::decode {
 namespace {
 
 constexpr std::string_view kHowToGetIt =
-    "; reading videos takes FFmpeg 5, 6, 7 or 8 (libavformat 59 to 62): install it (Debian, Ubuntu: apt-get install "
-    "ffmpeg; Fedora, RHEL: dnf install ffmpeg-libs from RPM Fusion; Alpine: apk add ffmpeg-libs; conda install -c "
-    "conda-forge ffmpeg), or name a folder with its libraries in FEEDLINE_FFMPEG";
+    "; decoding videos requires FFmpeg 5, 6, 7 or 8 (libavformat 59 to 62): install it (Debian, Ubuntu: apt-get "
+    "install ffmpeg; Fedora, RHEL: dnf install ffmpeg-libs from RPM Fusion; Alpine: apk add ffmpeg-libs; conda install "
+    "-c conda-forge ffmpeg), or name a folder with its libraries in FEEDLINE_FFMPEG";
 
 struct Files {
   std::string util, codec, format, scale;
@@ -142,7 +142,7 @@ Result<FfmpegLibrary> open_ffmpeg(const std::string& folder) {
       if (!library) add(library.error().what);
     }
   }
-  return config_error((faults.empty() ? "there is no FFmpeg (libavformat.so.62, .61, .60 or .59)" : faults) +
+  return config_error((faults.empty() ? "FFmpeg was not found (libavformat.so.62, .61, .60 or .59)" : faults) +
                       std::string(kHowToGetIt));
 }
 

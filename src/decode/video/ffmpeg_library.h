@@ -102,6 +102,7 @@ constexpr int kSizeOfFile = 0x10000;     // AVSEEK_SIZE
   X(scale, scale_rows, "sws_scale",                                                                               \
     int(ffmpeg::ScaleContext*, const std::uint8_t* const*, const int*, int, int, std::uint8_t* const*, const int*))
 
+// The functions and offsets of one loaded version. Never changes after open_ffmpeg(); threads share it.
 struct FfmpegLibrary {
 #define FEEDLINE_FFMPEG_MEMBER(library, member, name, signature) std::add_pointer_t<signature> member = nullptr;
   FEEDLINE_FFMPEG_CALLS(FEEDLINE_FFMPEG_MEMBER)
@@ -126,11 +127,12 @@ void set_member(void* structure, std::size_t offset, T value) {
 }
 
 // folder: has the libraries, under any names that begin with "libavformat", ...; empty: the system's. A version is
-// used only after a small built-in clip was decoded correctly with it. kConfig: there is no suitable version; the
+// used only after a small built-in clip was decoded correctly with it. kConfig: no suitable version was found; the
 // message names the versions that were found and those that are supported, or the package to install. The libraries
 // stay loaded until the process ends.
 Result<FfmpegLibrary> open_ffmpeg(const std::string& folder);
 // Returns the libraries of the process, from the folder FEEDLINE_FFMPEG or the system; the first call loads them.
+// Thread-safe.
 const Result<FfmpegLibrary>& ffmpeg_library();
 
 }  // namespace feedline::decode

@@ -436,7 +436,7 @@ Result<void> read_offsets(const Track& track, std::vector<VideoPacket>& packets)
   }
   if (packet < packets.size() || offsets.is_bad() || runs.is_bad())
     return damaged("packet " + std::to_string(packet) + " of " + std::to_string(packets.size()) +
-                   " has no place in the file");
+                   " has no position in the file");
   return {};
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 // Makes a video's index from the boxes of an MP4 or QuickTime file (ISO/IEC 14496-12), without FFmpeg and without
-// reading the media data.
+// reading the media data. The functions have no state and are thread-safe.
 
 #include <cstddef>
 #include <optional>

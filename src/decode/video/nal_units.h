@@ -12,6 +12,7 @@
 
 namespace feedline::decode {
 
+// Never changes after construction, and is thread-safe; it does not refer to the index.
 class PacketProbe {
  public:
   explicit PacketProbe(const VideoIndex& index);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Reads the packets of an indexed video: nearby ones with one read, or all from the file's start if they have no place
-// of their own.
+// Reads the packets of an indexed video: nearby ones with one read, or all from the file's start if their positions
+// are unknown.
 
 #include <cstdint>
 #include <memory>
@@ -18,7 +18,7 @@
 
 namespace feedline::decode {
 
-// Not thread-safe. Requires: the arguments outlive the reader.
+// Refers to its arguments, which must outlive it, and uses `room` as its buffer. Not thread-safe.
 class PacketReader {
  public:
   PacketReader(const FfmpegLibrary& library, const VideoIndex& index, const VideoFile& source,
@@ -26,7 +26,7 @@ class PacketReader {
       : library_(library), index_(index), source_(source), room_(room) {}
 
   // Returns a packet's bytes, valid until the next call. last: packets after this one will not be read, so they are not
-  // fetched either. kData: the file is shorter than its index says, or has changed.
+  // fetched either. kData: the file is shorter than its index states, or has changed.
   Result<std::span<const std::byte>> read(std::uint32_t packet, std::uint32_t last);
 
   std::uint64_t fetched() const { return fetched_; }  // bytes read so far

@@ -24,7 +24,7 @@ class VideoFile {
 // Reads exactly out.size() bytes. kData: the file is too short.
 Result<void> read_exactly(const VideoFile& source, std::uint64_t offset, std::span<std::byte> out);
 
-// A file in memory.
+// A file in memory, which must outlive this object.
 class VideoInMemory final : public VideoFile {
  public:
   explicit VideoInMemory(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The frames of a video file's stream: where their packets are, and when they are shown. With it, a clip is decoded by
-// reading its own bytes only.
+// The frames of a video file's stream: where their packets are, and when they are shown. With it, decoding a clip
+// reads only the clip's bytes.
 
 #include <algorithm>
 #include <cstddef>
@@ -51,7 +51,7 @@ std::vector<std::byte> write_video_index(const VideoIndex& index);
 // kData: the bytes are damaged, or of another version.
 Result<VideoIndex> read_video_index(std::span<const std::byte> bytes);
 
-// A video's frames in the order in which they are shown.
+// A video's frames in the order in which they are shown. Refers to the index, which must outlive it. Thread-safe.
 class ShownFrames {
  public:
   explicit ShownFrames(const VideoIndex& index);

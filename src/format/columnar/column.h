@@ -31,6 +31,7 @@ struct ColumnType {
   bool is_file = false;                   // bytes from a struct of `bytes` and `path`
   bool is_image = false;                  // according to the file's schema or the first values
   bool is_audio = false;                  // according to the schema
+  bool is_video = false;                  // according to the schema
   bool is_json = false;                   // text that is a JSON document, according to the schema
   std::vector<std::string> classes = {};  // for integers that are numbers of classes
   // The dimensions of the tensors in the innermost lists, and the order of these dimensions in samples. If there are no

@@ -46,6 +46,7 @@ FieldKind usual_kind_of(const ColumnType& column) {
   if (column.is_image) return is_of_labels ? FieldKind::kMask : FieldKind::kImage;
   // a struct of bytes and path, as datasets writes audio, without its schema
   if (column.is_audio || (column.is_file && last == "audio")) return FieldKind::kAudio;
+  if (column.is_video) return FieldKind::kVideo;
   if (is_known_image(column)) return FieldKind::kImage;
   return kind == FieldKind::kText || kind == FieldKind::kJson ? kind : FieldKind::kBytes;
 }

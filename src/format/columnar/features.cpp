@@ -54,6 +54,8 @@ void describe(const JsonValue& feature, const std::string& name, const std::vect
       take_image(feature, *column);
     else if (type == "Audio")
       column->is_audio = column->holds == Holds::kBytes;
+    else if (type == "Video")
+      column->is_video = column->holds == Holds::kBytes;
     else if (type == "ClassLabel")
       take_names(feature, *column);
     else if (type == "Json")

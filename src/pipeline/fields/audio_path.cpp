@@ -152,13 +152,13 @@ Result<void> AudioPath::check(const decode::AudioInfo& info) const {
                       "decode");
   if (info.rate != plan_.rate)
     if (const auto soxr = decode::soxr_library(); !soxr)
-      return config_error("the file has " + hertz(info.rate) + ", and audio(rate=" + std::to_string(plan_.rate) +
-                          ") is wanted: " + soxr.error().what);
+      return config_error("the file has " + hertz(info.rate) +
+                          ", and the dataset has audio(rate=" + std::to_string(plan_.rate) + "): " + soxr.error().what);
   if (plan_.audio.mono) return {};
   for (const int channel : plan_.audio.channels)
     if (static_cast<std::uint32_t>(channel) >= info.channels)
-      return data_error("channels: there is no channel " + std::to_string(channel) + ", because the file has " +
-                            std::to_string(info.channels),
+      return data_error("channels: channel " + std::to_string(channel) + " does not exist: the file has " +
+                            std::to_string(info.channels) + " channels, counted from 0",
                         "decode");
   if (plan_.audio.channels.empty() && info.channels != plan_.channels)
     return data_error("the file has " + std::to_string(info.channels) + " channels, but the first sample has " +
@@ -181,7 +181,7 @@ Result<AudioPath::Part> AudioPath::draw_part(const decode::AudioInfo& info, cons
   part.begin = samples_of(plan_.audio.offset, plan_.rate);
   if (part.begin >= all)
     return data_error("audio: offset=" + std::to_string(plan_.audio.offset) +
-                          " is after the end of the sound, which has " + seconds_text(all, plan_.rate),
+                          " is after the end of the audio, which has " + seconds_text(all, plan_.rate),
                       "decode");
   part.frames = all - part.begin;
   if (!plan_.audio.duration) return part;
@@ -296,7 +296,7 @@ Result<void> AudioPath::fill(const memory::Record::Field& stored, FieldWork& wor
   FEEDLINE_TRY(const Part part, draw_part(info, stored.range, work));
   const auto frames = static_cast<std::int64_t>(part.frames);
   if (spec().form == BatchForm::kDense && frames != spec().array.shape[1])
-    return data_error("the sound has " + std::to_string(frames) + " samples of the " +
+    return data_error("the audio has " + std::to_string(frames) + " samples of the " +
                           std::to_string(spec().array.shape[1]) +
                           " that collate(\"stack\") requires; use collate(\"pad\")",
                       "decode");

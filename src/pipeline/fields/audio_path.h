@@ -15,7 +15,7 @@ namespace feedline::pipeline {
 
 struct AudioScratch;
 
-// How a field of audio is delivered. Compiled from a chain of operations.
+// The form of a delivered audio field, compiled from a chain of operations. Threads share it unchanged.
 struct AudioPlan {
   std::uint32_t rate = 0;      // of the delivered samples
   bool is_any_rate = false;    // the operations do not set the rate: it is that of the first sample
@@ -32,11 +32,12 @@ struct AudioPlan {
   std::vector<Change> changes;
   std::vector<Operation> operations;  // owns the arguments
 
-  // Returns the number of samples that `frames` frames of a file with this rate give, at the slowest speed.
+  // Returns the number of delivered samples for `frames` frames of a file with this rate, at the slowest speed.
   std::uint64_t longest(std::uint64_t frames, std::uint32_t file_rate) const;
 };
 
-// Returns the plan for the operations of one field. first: the first sample, which sets what the operations leave open.
+// Returns the plan for the operations of one field. first: the first sample; its rate and channels apply
+// unless operations set them.
 // kConfig: audio() occurs twice.
 Result<AudioPlan> plan_audio(const std::vector<Operation>& operations, const decode::AudioInfo& first);
 
@@ -46,7 +47,8 @@ struct AudioWindow {
 };
 Result<AudioWindow> window_of(const memory::TimeRange& range, const decode::AudioInfo& info);
 
-// Audio from the bytes of a file: decodes a part, selects channels, resamples, and changes the samples.
+// Audio from the bytes of a file: decodes a part, selects channels, resamples, and changes the samples. Thread-safe.
+// Owns the plan; the state of a thread is in its AudioScratch.
 class AudioPath final : public FieldPath {
  public:
   AudioPath(FieldSpec spec, AudioPlan plan) : FieldPath(std::move(spec)), plan_(std::move(plan)) {}

@@ -12,7 +12,7 @@
 
 namespace feedline::pipeline {
 
-// The bytes of a stored field: in memory, or read from its object in parts. Reused for the next sample.
+// The bytes of a stored field: in memory, or read from its object in parts. Reused for the next sample by one thread.
 class AudioSource final : public decode::ByteSource {
  public:
   // kStorage: the object cannot be opened. Requires: the field outlives its use.

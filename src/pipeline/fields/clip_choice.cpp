@@ -127,8 +127,9 @@ Result<void> choose_frames(const op::Frames& wanted, const decode::VideoIndex& i
   for (const int frame : wanted.frames) {
     const std::int64_t positive = frame < 0 ? frame + count : frame;
     if (positive < 0 || positive >= count)
-      return data_error("there is no frame " + std::to_string(frame) + ": the video has " + std::to_string(count),
-                        "decode");
+      return data_error(
+          "frame " + std::to_string(frame) + " does not exist: the video has " + std::to_string(count) + " frames",
+          "decode");
     chosen.frames.push_back(static_cast<std::uint64_t>(positive));
   }
   if (!wanted.times.empty()) FEEDLINE_CHECK_OK(check_times(index));

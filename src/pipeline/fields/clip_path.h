@@ -19,7 +19,7 @@ namespace feedline::pipeline {
 // The clip() or frames() of a chain.
 struct ClipPlan {
   std::optional<op::Clip> clip;
-  std::optional<op::Frames> frames;  // if there is no clip
+  std::optional<op::Frames> frames;  // set if clip is not
   std::uint32_t stream = 0;          // of the operation's random numbers
 
   std::optional<int> video_stream() const { return clip ? clip->stream : frames->stream; }
@@ -31,8 +31,9 @@ struct ClipPlan {
   Shape shape_of(const Shape& frame) const;
 };
 
-// Clips of a video: the path chooses frames, reads and decodes what they need, and applies the operations on images to
-// each frame, with one draw for all. Rows: the frames, their times, and which of them are repeated.
+// Clips of a video: the path chooses frames, reads and decodes the packets that they need, and applies the operations
+// on images to each frame, with the same random values. Rows: the frames, their times, and flags of repeated ones.
+// Thread-safe; the state of a thread is in its VideoScratch.
 class ClipPath final : public FieldPath {
  public:
   ClipPath(std::vector<FieldSpec> specs, ClipPlan plan, std::shared_ptr<const transform::Chain> chain,

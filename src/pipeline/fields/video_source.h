@@ -11,7 +11,7 @@
 
 namespace feedline::pipeline {
 
-// The bytes of a stored video: in memory, or read from its object in parts. Reused for the next sample.
+// The bytes of a stored video: in memory, or read from its object in parts. Reused for the next sample by one thread.
 class VideoSource final : public decode::VideoFile {
  public:
   // kStorage: the object cannot be opened. Requires: the field outlives its use.

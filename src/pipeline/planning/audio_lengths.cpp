@@ -15,7 +15,7 @@
 namespace feedline::pipeline {
 namespace {
 
-// Read by a thread at a time.
+// Samples whose headers a thread reads at a time.
 constexpr std::uint64_t kBlockSamples = 64;
 
 struct AudioField {

@@ -278,7 +278,7 @@ Made make_audio_path(const Field& field, const FieldStages& stages, BatchForm fo
 
 Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
 
-// Returns the clip() or frames() of a video's operations; nullopt if there is none.
+// Returns the plan of clip() or frames() if a video's operations include one.
 Result<std::optional<ClipPlan>> clip_plan_of(const Field& field, const FieldStages& stages) {
   std::optional<ClipPlan> plan;
   const auto operations = transform::operations_for(stages.operations, field.name);

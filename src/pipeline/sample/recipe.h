@@ -106,7 +106,7 @@ struct Recipe {
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once per epoch
   std::shared_ptr<SeenDepth> seen_depth;         // of the source
   std::shared_ptr<VideoIndexes> videos;          // of the source
-  bool has_clips = false;                        // of videos, of which only parts are read
+  bool has_clips = false;                        // clips of videos: only parts of files are read
   std::shared_ptr<ImageCheckpoints> checkpoints;  // of the source; nullptr: JPEGs are decoded from their start
 };
 

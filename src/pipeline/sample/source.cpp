@@ -274,8 +274,8 @@ Result<TableCells> read_table(const std::string& source) {
 Error with_location(Error error, const format::Format& format, const std::string& dataset, std::uint64_t sample) {
   const Where where = format.where(sample);
   error.where.dataset = dataset;
-  if (!error.where.record) error.where.label = where.label;  // else the format has already named the row
-  error.where.record = where.record.value_or(sample);        // in the opened dataset, of which this may be a subset
+  if (!error.where.record) error.where.label = where.label;  // otherwise the format already names the row
+  error.where.record = where.record.value_or(sample);        // in the opened dataset, also for a subset of it
   if (error.where.shard.empty()) error.where.shard = where.shard;
   if (error.where.key.empty()) error.where.key = where.key;
   if (!error.where.offset) error.where.offset = where.offset;

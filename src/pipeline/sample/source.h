@@ -100,7 +100,7 @@ class Source {
   const std::shared_ptr<const plan::Mixture>& mixture() const { return mixture_; }
   const std::shared_ptr<SeenDepth>& seen_depth() const { return seen_depth_; }
   const std::shared_ptr<ImageCheckpoints>& checkpoints() const { return checkpoints_; }  // nullptr: disabled
-  const std::shared_ptr<VideoIndexes>& videos() const { return videos_; }                // nullptr: there are none
+  const std::shared_ptr<VideoIndexes>& videos() const { return videos_; }                // nullptr: no videos
 
  private:
   std::string name_;

@@ -107,7 +107,7 @@ def test_mono_is_the_mean_and_channels_are_chosen(tmp_path: Path) -> None:
     numpy.testing.assert_array_equal(data.audio()[0].audio, floats(samples).mean(0, keepdims=True))
     numpy.testing.assert_array_equal(data.audio(channels=[1])[0].audio, floats(samples)[1:])
     numpy.testing.assert_array_equal(data.audio(channels=[1, 0])[0].audio, floats(samples)[::-1])
-    with pytest.raises(feedline.DataError, match="there is no channel 2"):
+    with pytest.raises(feedline.DataError, match="channel 2 does not exist: the file has 2 channels"):
         data.audio(channels=[2])[0]
 
 
@@ -241,7 +241,7 @@ def test_wrong_arguments_are_reported_at_the_call(folder: Path, options: dict[st
 def test_an_offset_after_the_end_is_an_error(folder: Path) -> None:
     data = feedline.open(folder).audio(offset=0.6)
     assert data[1].audio.shape == (1, 6400)
-    with pytest.raises(feedline.DataError, match=r"offset=0\.6.* is after the end of the sound, which has 0\.500 s"):
+    with pytest.raises(feedline.DataError, match=r"offset=0\.6.* is after the end of the audio, which has 0\.500 s"):
         data[0]
 
 

@@ -142,7 +142,7 @@ def test_librispeech(tmp_path: Path) -> None:
         ('{"audio_filepath": "a.wav"}\n{"audio_filepath": ', "line 2: not JSON"),
         ('{"audio_filepath": "a.wav", "duration": "long"}', "line 1: duration is 'long'"),
         ('{"audio_filepath": "a.wav", "offset": -1}', "line 1: offset is -1"),
-        ('{"audio_filepath": "a.wav"}\n{"text": "x"}', "line 2: there is no audio_filepath"),
+        ('{"audio_filepath": "a.wav"}\n{"text": "x"}', "line 2: audio_filepath is missing"),
         ('{"audio_filepath": "a.wav"}\n[1]', "line 2: not a JSON object"),
     ],
 )

@@ -91,7 +91,7 @@ def test_pretraining_with_two_ranks_resumes_with_one(tmp_path: Path, environment
 
 
 def sft(folder: Path, environment: dict[str, str], *launcher: str, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
-    """Thirty steps, with a cache folder of its own."""
+    """Thirty steps, with a separate cache folder."""
     command = [sys.executable, *launcher, str(EXAMPLES / "sft/sft.py"), "--folder", str(folder), "--chats", "200"]
     command += ["--steps", "30", "--checkpoint-steps", "6", *more]
     own = {**environment, "XDG_CACHE_HOME": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}

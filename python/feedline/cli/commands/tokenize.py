@@ -30,8 +30,8 @@ _MOST_ROWS = 20
 @click.option(
     "--messages", metavar="NAME", help="Field with conversations, instead of texts; also writes OUTPUT.loss_mask."
 )
-@click.option("--chat-template", metavar="FILE", help="With --messages: instead of the template of the model's folder.")
-@click.option("--max-length", metavar="N", type=click.IntRange(min=1), help="Cut off later tokens of each document.")
+@click.option("--chat-template", metavar="FILE", help="With --messages: replaces the template in the model's folder.")
+@click.option("--max-length", metavar="N", type=click.IntRange(min=1), help="Truncate each document to N tokens.")
 @parameters.source_format(*parameters.PACKED_FORMATS)
 @click.option("--append-eod", is_flag=True, help="Append the end-of-document token to each document.")
 @click.option(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kaldi's data folders: ``wav.scp``, and optionally ``segments``, ``text``, ``utt2spk`` and ``utt2dur``.
 
-Source: Kaldi's documentation, "Data preparation". Commands in ``wav.scp`` are refused, and so are archives.
+Source: Kaldi's documentation, "Data preparation". Commands and archives in ``wav.scp`` are refused.
 """
 
 from __future__ import annotations

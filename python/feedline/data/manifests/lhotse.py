@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lhotse's manifests of cuts: JSON lines, which may be compressed with gzip.
 
-Source: Lhotse's documentation, "Cuts". Read are mono and multi cuts of recordings in files, with all their channels;
+Source: Lhotse's documentation, "Cuts". Mono and multi cuts of recordings in files are read, with all their channels;
 mixed cuts, padding cuts, transforms, and recordings in archives, memory or from commands are refused.
 """
 

@@ -17,7 +17,7 @@ def read(path: str) -> Utterances:
     for line, row in objects_of(path):
         file = row.get("audio_filepath", row.get("audio_filename"))
         if not isinstance(file, str) or not file:
-            fail(path, line, "there is no audio_filepath")
+            fail(path, line, "audio_filepath is missing")
         begin = seconds(path, line, "offset", row.get("offset") or 0)
         duration = row.get("duration")
         length = -1.0 if duration is None else seconds(path, line, "duration", duration)

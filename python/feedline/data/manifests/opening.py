@@ -23,7 +23,7 @@ _READERS: dict[str, Callable[[str], Utterances]] = {
     "librispeech": librispeech.read,
     "nemo": nemo.read,
 }
-_SEEN = 512  # files of a folder in which a transcript is searched
+_SEEN = 512  # entries of a folder that are searched for a transcript
 
 
 def format_of(source: Any) -> str:

@@ -89,7 +89,7 @@ def seconds(path: str, line: int, name: str, value: Any) -> float:
 
 def located(folder: str, path: str) -> str:
     """Returns an audio file's path: relative paths refer to the manifest's folder, or to the working directory if the
-    file exists there only.
+    file exists only there.
     """
     if os.path.isabs(path) or "://" in path:
         return path

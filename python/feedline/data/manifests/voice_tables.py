@@ -22,7 +22,7 @@ def read(path: str) -> Utterances:
             names = cells
             for name in ("path", "sentence"):
                 if name not in names:
-                    fail(path, line, f"there is no column '{name}'")
+                    fail(path, line, f"the column '{name}' is missing")
             continue
         if len(cells) != len(names):
             fail(path, line, f"{len(cells)} cells, but the header has {len(names)}")

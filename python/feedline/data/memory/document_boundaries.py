@@ -37,9 +37,10 @@ def ends_of(where: str, path: str) -> bytes:
             try:
                 start, end = parse(line)
             except (ValueError, KeyError, TypeError):
-                raise _damaged(where, path, number, f"no start and end of a document: {line[:80]!r}") from None
+                why = f"expected the start and end of a document, not {line[:80]!r}"
+                raise _damaged(where, path, number, why) from None
             if start != last or end < start:
-                why = f"the document from token {start} to {end} does not follow the one before, which ends at {last}"
+                why = f"the document from token {start} to {end} does not follow the previous one, which ends at {last}"
                 raise _damaged(where, path, number, why)
             ends.append(end)
             last = end

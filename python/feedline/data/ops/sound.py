@@ -32,7 +32,7 @@ class Sound(Operations):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Sets how audio is delivered: an array (channels, samples), and in batches its length ``NAME_length``.
+        """Sets the form of audio: an array (channels, samples), in batches with its length, ``NAME_length``.
 
         Full scale is 1 (2^(n-1) for integers of n bits, (x - 128) / 128 for 8-bit WAV); files of floats are not
         clipped. Batches are padded with zeros to their longest row; ``NAME_length`` (int64) is the number of samples
@@ -40,21 +40,20 @@ class Sound(Operations):
         are at least as long.
 
         Args:
-            rate: samples per second of the result. Files with another rate are resampled by libsoxr's VHQ recipe, so
-                that a part equals the slice of the whole file resampled. None: the rate of the first file, which all
-                others must have.
+            rate: samples per second of the result. Files with another rate are resampled by libsoxr's VHQ recipe; a
+                part equals the slice of the resampled file. None: the rate of the first file, which all must have.
             mono: delivers the mean of all channels.
             channels: with ``mono=False``, the indexes of the channels to deliver, from 0; None delivers all.
-            offset: seconds at the start that are left out. Seconds become samples by rounding to the nearest.
-            duration: length of the part in seconds; a file that ends earlier gives a shorter row. None: to the end.
+            offset: seconds to skip at the start, rounded to the nearest sample.
+            duration: length of the part in seconds; if the file ends earlier, the row is shorter. None: to the end.
             random: draws the start of the part uniformly from those that fit, for each sample and epoch.
             dtype: ``"float32"``, or ``"int16"``: integers as they are stored, without their low bits if they have more
-                than 16; other values are multiplied by 32768, rounded and clipped.
+                than 16 bits; other values are multiplied by 32768, rounded and clipped.
             fields: names of the fields, by default all audio fields.
 
         Raises:
-            ConfigError: an argument is out of range; the samples have no audio; libsndfile or libsoxr is missing and
-                needed: the message names the package.
+            ConfigError: an argument is out of range; the samples have no audio; libsndfile or libsoxr is needed and
+                missing; the message names the package.
             DataError: a file is damaged or truncated, has no samples, ends before ``offset``, or lacks a channel;
                 raised when it is read.
         """
@@ -74,7 +73,7 @@ class Sound(Operations):
         )
 
     def random_gain(self, gain: Sequence[float] = (-6.0, 6.0), p: float = 1.0, *, fields: Fields = None) -> Self:
-        """Multiplies audio by a factor that is drawn uniformly in decibels.
+        """Multiplies audio by a random factor, uniform in decibels.
 
         Args:
             gain: ``(low, high)`` in dB.
@@ -92,17 +91,17 @@ class Sound(Operations):
     ) -> Self:
         """Adds a random part of a random noise file at a signal-to-noise ratio that is drawn uniformly.
 
-        The ratio is that of the mean powers of the part that is delivered and the noise added to it. Noise files are
-        read when they are drawn, resampled if necessary, and repeated if they are shorter; the mean of their channels
-        is added to every channel.
+        The ratio compares the mean power of the delivered part with that of the added noise. Noise files are read when
+        they are drawn, resampled if necessary, and repeated if they are shorter; the mean of their channels is added to
+        every channel.
 
         Args:
-            noise: audio files, or a folder, whose audio files are listed with those in its subfolders.
+            noise: audio files, or a folder; the audio files in its subfolders are included.
             snr: ``(low, high)`` in dB.
             p: probability that noise is added.
 
         Raises:
-            ConfigError: there are no noise files, or an argument is out of range.
+            ConfigError: the folder contains no audio files, or an argument is out of range.
             DataError: a noise file is damaged; raised when it is read.
         """
         return self._operation("add_noise", fields, noise=_noise_files(noise), snr=snr, p=p)
@@ -110,10 +109,10 @@ class Sound(Operations):
     def speed_perturbation(self, factors: Sequence[float] = (0.9, 1.0, 1.1), *, fields: Fields = None) -> Self:
         """Plays each file faster or slower, by resampling, which changes its pitch too (Ko et al., 2015).
 
-        The part is chosen afterwards: ``offset`` and ``duration`` of :meth:`audio` are seconds of the changed sound.
+        ``offset`` and ``duration`` of :meth:`audio` are seconds after the change of speed.
 
         Args:
-            factors: one is drawn for each sample and epoch; above 1 is faster. Multiples of 0.001.
+            factors: multiples of 0.001, of which one is drawn for each sample and epoch; values above 1 are faster.
         """
         return self._operation("speed_perturbation", fields, factors=factors)
 

@@ -15,19 +15,17 @@ ClipSampling = Literal["random", "uniform", "segments"]
 class Videos(Operations):
     """The methods of :class:`Dataset` that decode videos.
 
-    A video without :meth:`clip` or :meth:`frames` is delivered as it is stored, in bytes. With one of them, the field
-    (by default ``video``) is an array of frames, to which later operations apply: each draws once for all frames of
-    the sample. Frames are numbered in the order in which they are shown, which excludes those that an MP4's edit list
-    hides, and turned as players do. Each is exact: the one with the wanted number or time, with the pixels of FFmpeg's
-    decoder and its conversion to RGB without scaling. Only the bytes that a clip needs are read, by an index of each
-    file that is made when the file is first read, and stored as other indexes are.
+    Without :meth:`clip` or :meth:`frames`, the field (by default ``video``) contains the bytes of the file. With one of
+    them, it is an array of frames; later operations apply to all frames of a sample, with the same random values.
+    Frames are numbered in the order in which they are shown, without those that an MP4's edit list hides, and are
+    rotated as in players. See docs/videos.md for their exactness.
 
     FFmpeg's libraries (5 to 8: libavformat 59 to 62) must be installed, or be in the folder that the environment
     variable ``FEEDLINE_FFMPEG`` names.
 
     Raises:
-        ConfigError: an argument is out of range, or FFmpeg is missing; the message says what to install. This error is
-            raised at the call, except that a missing FFmpeg is reported by :attr:`schema`, :meth:`loader` and samples.
+        ConfigError: an argument is out of range, or FFmpeg is missing; the message names the package. The error is
+            raised by the call; that of a missing FFmpeg by :attr:`schema`, :meth:`loader` and samples.
         DataError: when a sample is read: the file is damaged, encrypted, has no such stream or frame, or is shorter
             than the clip.
     """
@@ -49,25 +47,25 @@ class Videos(Operations):
     ) -> Self:
         """Decodes clips: uint8 of shape (frames, channels, height, width), or (clips, frames, ...) with ``clips > 1``.
 
-        The number of frames is ``frames``, ``every``-th ones, or those that are shown at ``fps`` times per second
-        during ``seconds``: ``clip(frames=16, every=4)``, ``clip(fps=8, seconds=4)``.
+        Clips are chosen by number, ``clip(frames=16, every=4)``, or by time: ``clip(fps=8, seconds=4)`` selects the 32
+        frames that are shown at 8 times per second.
 
         Args:
             frames: number of frames of each clip.
-            every: distance between them; 1 is every frame.
+            every: distance between frames; 1 selects consecutive frames.
             sampling: ``"random"`` draws the start of each clip; ``"uniform"`` begins clip i of n in the middle of part
                 i of n equal parts of all possible starts, which is the middle of the video for one clip;
                 ``"segments"`` draws one frame in each of ``frames`` equal parts of the video, as TSN does.
             clips: number of clips of each video.
             start: number of the first frame, or its time in seconds with ``fps``, instead of sampling.
-            fps: frames per second, any number; a frame may repeat, or be left out.
+            fps: frames per second, which may differ from that of the video: frames are repeated or skipped.
             seconds: length of the clip; the number of frames is ``fps * seconds``, rounded.
             timestamps: adds the field ``video_timestamps``, float64 of shape (frames) or (clips, frames): seconds from
                 the first frame of the video.
             pad: a video that is shorter than the clip repeats its last frame, and the field ``video_is_pad``, bool of
                 shape (frames) or (clips, frames), is true there. By default it is an error.
-            stream: number of the video stream in the file; by default the one that FFmpeg considers best, never a
-                cover picture.
+            stream: number of the video stream in the file. None: the one that FFmpeg considers best,
+                never a cover picture.
             fields: names of the videos; by default all.
         """
         return self._operation(

@@ -56,7 +56,7 @@ class ChatTemplate:
             raise ConfigError(f"{self._where}: the chat template has an error{at}: {error}") from None
 
     def identity(self) -> dict[str, Any]:
-        """Returns what determines the rendered text."""
+        """Returns JSON values that determine the rendered text."""
         return {"source": self._source, "variables": self._variables}
 
     def __getstate__(self) -> dict[str, Any]:

@@ -45,8 +45,8 @@ CAUSE = Cause(
         verb="trace",
         title="matrix products and convolutions do not use the GPU's Tensor Cores",
         means="Tensor Cores multiply bfloat16, float16 and TF32 matrices several times as fast as float32 matrices. "
-        "Autocast does not silently fall back to float32 because of a library's version; the kernels in a trace show "
-        "what ran.",
+        "Autocast does not silently fall back to float32 because of a library's version; a trace shows the "
+        "kernels that ran.",
         recognised="Inferred from the kernel names of cuBLAS, cuDNN and CUTLASS, as the finding notes.",
         to_do="Use autocast, and channel counts that are multiples of 8.",
         abstains="The trace does not contain the GPU's compute capability.",

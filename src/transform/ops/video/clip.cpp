@@ -51,14 +51,14 @@ class Clip final : public OperationWith<Clip, op::Clip> {
     if (args_.frames.has_value() == args_.fps.has_value())
       return config_error("pass frames=, the number of frames, or fps= and seconds=");
     if (args_.fps.has_value() != args_.seconds.has_value())
-      return config_error("fps= and seconds= belong together; pass both");
+      return config_error("fps= and seconds= require each other; pass both");
     if (args_.fps) FEEDLINE_CHECK_OK(check_by_rate());
     const bool are_segments = args_.sampling == op::ClipSampling::kSegments;
     if (are_segments && args_.every != 1)
-      return config_error("sampling=\"segments\" takes one frame of each part of the video; omit every=");
+      return config_error("sampling=\"segments\" selects one frame in each part of the video; omit every=");
     if (!args_.start) return {};
     if (args_.clips != 1 || are_segments)
-      return config_error("start= is the start of one clip; omit " +
+      return config_error("start= sets the start of a single clip; omit " +
                           std::string(are_segments ? "sampling=\"segments\"" : "clips="));
     if (!std::isfinite(*args_.start) || *args_.start < 0)
       return config_error("start must be 0 or more, got " + shown(*args_.start));
@@ -79,9 +79,9 @@ class Clip final : public OperationWith<Clip, op::Clip> {
     if (frames < 0.5 || frames > kMostFrames)
       return config_error("fps times seconds must be from 1 to " + std::to_string(kMostFrames) + " frames, got " +
                           shown(frames));
-    if (args_.every != 1) return config_error("every= belongs to frames=; fps= already sets the distance of frames");
+    if (args_.every != 1) return config_error("every= requires frames=; fps= already sets the distance of frames");
     if (args_.sampling == op::ClipSampling::kSegments)
-      return config_error("sampling=\"segments\" takes frames=, not fps=");
+      return config_error("sampling=\"segments\" requires frames=, not fps=");
     return {};
   }
 };

@@ -21,8 +21,8 @@ CAUSE = Cause(
         "frame costs several times as much CPU time as a JPEG image of the same size.",
         recognised="Code that workers run opens a video with OpenCV, PyAV, decord, torchvision, torchcodec, imageio or "
         "moviepy.",
-        to_do="Decode the frames once before training: ffmpeg -i clip.mp4 -qscale:v 2 frames/clip/%06d.jpg, then "
-        "feedline pack frames shards.",
+        to_do="Decode clips in Feedline's threads: feedline.open(folder).clip(frames=16). Or decode the frames once, "
+        "before training: ffmpeg -i clip.mp4 -qscale:v 2 frames/clip/%06d.jpg, then feedline pack frames shards.",
         example="data.py, line 12: cv2.VideoCapture in code that workers run.",
     ),
     priority=SCRIPT + 135,
