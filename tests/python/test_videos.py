@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import tarfile
@@ -49,6 +50,17 @@ def test_chosen_frames_are_those_of_decoding_in_order(folder: Path, truth: list[
         sample = dataset[i]
         assert same_frames(sample.video, all_frames[wanted])
         assert sample.label == (0, 0, 1)[i]
+
+
+def test_the_video_feature_of_datasets_is_a_video(folder: Path, truth: list[Any], tmp_path: Path) -> None:
+    pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = [{"bytes": path.read_bytes(), "path": None} for path in sorted(folder.glob("*/*.*"))]
+    features = {"info": {"features": {"shot": {"_type": "Video"}}}}
+    table = pa.table({"shot": pa.array(rows, pa.struct({"bytes": pa.binary(), "path": pa.string()}))})
+    parquet.write_table(table.replace_schema_metadata({"huggingface": json.dumps(features)}), tmp_path / "t.parquet")
+    dataset = feedline.open(tmp_path / "t.parquet", fields="shot").frames([0, 9])
+    for i, all_frames in enumerate(truth):
+        assert same_frames(dataset[i].shot, all_frames[[0, 9]])
 
 
 def test_times_select_the_frames_that_are_shown(folder: Path, truth: list[Any]) -> None:
