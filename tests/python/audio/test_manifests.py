@@ -163,3 +163,36 @@ def test_parts_outside_their_file_are_named(tmp_path: Path, wavs: list[Path]) ->
         feedline.open(lines(tmp_path / "b.jsonl", []), format="nemo")
     with pytest.raises(feedline.StorageError, match=r"missing\.jsonl"):
         feedline.open(tmp_path / "missing.jsonl", format="nemo")
+
+
+def test_columns_may_have_any_name(tmp_path: Path, wavs: list[Path]) -> None:
+    """The manifest's file decides, also if a column is called audio."""
+    names = {name: name for name in ("audio", "self", "begin", "path", "duration")}
+    row = {"audio_filepath": str(wavs[0]), "text": "x", **names}
+    data = feedline.open(lines(tmp_path / "a.jsonl", [row | {"duration": 1.0}]), fields=("audio", "self", "path"))
+    numpy.testing.assert_array_equal(data[0].audio, part(0, 0, 1))
+    assert (data[0].self, data[0].path) == ("self", "path")
+    write_wav(tmp_path / "clips/a.wav", signal(1.0, seed=0))
+    header = "client_id\tpath\tsentence\taudio\tduration\tself\n"
+    (tmp_path / "train.tsv").write_text(header + "x\ta.wav\tOne.\tb.wav\t9\ts\n")
+    data = feedline.open(tmp_path / "train.tsv", fields=("audio", "duration"))
+    numpy.testing.assert_array_equal(data[0].audio, part(0, 0, 1))
+    assert data[0].duration == "9"
+
+
+def test_damaged_gzip_is_named(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(b"".join(b'{"audio_filepath": "%d.wav"}\n' % i for i in range(500))))
+    packed[30:40] = bytes(10)
+    (tmp_path / "a.jsonl.gz").write_bytes(packed)
+    with pytest.raises(feedline.DataError, match=r"a\.jsonl\.gz: damaged"):
+        feedline.open(tmp_path / "a.jsonl.gz", format="nemo")
+
+
+def test_recordings_of_kaldi_are_separated_by_any_white_space(tmp_path: Path, wavs: list[Path]) -> None:
+    (tmp_path / "wav.scp").write_text(f"a  {wavs[0]}\t\nb\t{wavs[1]} \n c {wavs[2]}\n")
+    data = feedline.open(tmp_path, fields=("audio", "key"))
+    assert [data[i].key for i in range(3)] == ["a", "b", "c"]
+    numpy.testing.assert_array_equal(data[2].audio, part(2, 0, 1))
+    (tmp_path / "wav.scp").write_text(f"a {wavs[0]}\na {wavs[1]}\n")
+    with pytest.raises(feedline.DataError, match=r"wav\.scp, line 2: the key 'a' is in an earlier line"):
+        feedline.open(tmp_path)

@@ -99,7 +99,7 @@ def open_manifest(path: Any, format: str, fields: Any, cache: Any, cache_limit: 
 
 class _ManifestDataset(RowDataset):
     def __init__(self, rows: Utterances) -> None:
-        columns = TableColumns(rows.source, {"audio": rows.paths, **rows.columns})
+        columns = TableColumns(rows.source, {**rows.columns, "audio": rows.paths})
         super().__init__("open", columns, "")
         self._rows = rows
 

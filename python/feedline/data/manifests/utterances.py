@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import zlib
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -31,7 +32,7 @@ class Utterances:
         self.durations: list[float] = []
         self.columns: dict[str, list[Any]] = {}
 
-    def add(self, path: str, begin: float = 0.0, duration: float = -1.0, **values: Any) -> None:
+    def add(self, path: str, begin: float = 0.0, duration: float = -1.0, /, **values: Any) -> None:
         for name, value in values.items():
             column = self.columns.setdefault(name, [""] * len(self.paths))
             column.append(value)
@@ -61,7 +62,7 @@ def lines_of(path: str) -> Iterator[tuple[int, str]]:
                     yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8: {error}") from None
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path}: damaged: {error}") from None
 
 
