@@ -196,3 +196,34 @@ def test_recordings_of_kaldi_are_separated_by_any_white_space(tmp_path: Path, wa
     (tmp_path / "wav.scp").write_text(f"a {wavs[0]}\na {wavs[1]}\n")
     with pytest.raises(feedline.DataError, match=r"wav\.scp, line 2: the key 'a' is in an earlier line"):
         feedline.open(tmp_path)
+
+
+def test_several_manifests_are_one_dataset(tmp_path: Path, wavs: list[Path]) -> None:
+    rows = [{"audio_filepath": str(wavs[i]), "offset": 0.1 * i, "duration": 0.2, "text": str(i)} for i in range(3)]
+    paths = [
+        lines(tmp_path / "a0.jsonl", rows[:1]),
+        lines(tmp_path / "a1.jsonl", [row | {"lang": "de"} for row in rows[1:]]),
+    ]
+    for source in (paths, "::".join(map(str, paths)), str(tmp_path / "a*.jsonl"), str(tmp_path / "a{0,1}.jsonl")):
+        data = feedline.open(source, fields=("audio", "text", "lang"))
+        assert [(data[i].text, data[i].lang) for i in range(3)] == [("0", ""), ("1", "de"), ("2", "de")]
+        numpy.testing.assert_array_equal(data[2].audio, part(2, 0.2, 0.4))
+    assert pickle.loads(pickle.dumps(feedline.open(paths)))[1].text == "1"
+    folders = []
+    for i in range(2):
+        folders.append(tmp_path / f"kaldi{i}")
+        folders[i].mkdir()
+        (folders[i] / "wav.scp").write_text(f"u{i} {wavs[i]}\n")
+    data = feedline.open(folders)
+    numpy.testing.assert_array_equal(data[1].audio, part(1, 0, 1))
+
+
+def test_manifests_are_never_read_as_tables_of_whole_files(tmp_path: Path, wavs: list[Path]) -> None:
+    path = lines(tmp_path / "a.jsonl", [{"audio_filepath": str(wavs[0]), "offset": 0.5, "duration": 0.2, "text": "x"}])
+    with pytest.raises(feedline.ConfigError, match="lines choose parts of files by 'offset'"):
+        feedline.open(path.as_uri())
+    with pytest.raises(feedline.ConfigError, match="a manifest must be a local file or folder"):
+        feedline.open(path.as_uri(), format="nemo")
+    with pytest.raises(feedline.ConfigError, match="source must be a path or a list of shards"):
+        feedline.open([1], format="nemo")
+    assert feedline.open(path.as_uri(), format="table", fields="audio_filepath")[0].audio_filepath.shape == (1, RATE)

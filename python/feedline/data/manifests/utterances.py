@@ -43,6 +43,15 @@ class Utterances:
             if len(column) < len(self.paths):
                 column.append("")
 
+    def extend(self, other: Utterances) -> None:
+        """Appends the rows of another manifest; columns that one of them lacks are empty there."""
+        for name in self.columns.keys() | other.columns.keys():
+            own = self.columns.setdefault(name, [""] * len(self.paths))
+            own += other.columns.get(name, [""] * len(other.paths))
+        self.paths += other.paths
+        self.begins += other.begins
+        self.durations += other.durations
+
 
 def fail(path: str, line: int, problem: str) -> NoReturn:
     raise DataError(f"{path}, line {line}: {problem}")
