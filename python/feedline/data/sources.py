@@ -206,6 +206,12 @@ def format_of_manifest(source: Any) -> str:
         return ""  # reported when the source is opened
 
 
+def opened_manifest(source: Any, format: Any, fields: Any) -> Dataset | None:
+    """Opens a source that is a manifest; None for any other."""
+    is_manifest = format in MANIFESTS if format is not None else format_of_manifest(source) in MANIFESTS
+    return open(source, format=format, fields=fields) if is_manifest else None
+
+
 def _refuse_parts(engine: _engine.Dataset) -> None:
     """Raises ConfigError for a NeMo manifest that is opened as a table, which would ignore the parts of its files."""
     names = {name for name, *_ in engine.roles()} | {column.name for column in columns_of(engine)}
@@ -296,6 +302,8 @@ def inspect(
     ignores stored listings.
     """
     annotations = annotations_of("inspect", images, split, crowd)
+    if (dataset := opened_manifest(source, format, fields)) is not None:
+        return dataset.inspect()
     return spec_of(source, format, fields, index, missing, allow_commands, annotations).inspect()
 
 

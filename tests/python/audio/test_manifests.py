@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import pickle
@@ -14,6 +15,8 @@ import pytest
 from made_audio import RATE, floats, signal, write_wav
 
 import feedline
+from feedline.packing import pack
+from feedline.verifying import verify
 
 
 @pytest.fixture
@@ -227,3 +230,29 @@ def test_manifests_are_never_read_as_tables_of_whole_files(tmp_path: Path, wavs:
     with pytest.raises(feedline.ConfigError, match="source must be a path or a list of shards"):
         feedline.open([1], format="nemo")
     assert feedline.open(path.as_uri(), format="table", fields="audio_filepath")[0].audio_filepath.shape == (1, RATE)
+
+
+def test_verbs_open_manifests(tmp_path: Path, wavs: list[Path]) -> None:
+    write_wav(tmp_path / "clips/a.wav", signal(0.5))
+    table = tmp_path / "train.tsv"
+    table.write_text("client_id\tpath\tsentence\nx\ta.wav\tOne.\n")
+    assert feedline.inspect(table).samples == 1
+    assert not feedline.inspect(table).findings
+    report = verify(table, decode=True)
+    assert report.samples == 1
+    assert report.sound
+    pack(table, tmp_path / "packed")
+    packed = feedline.open(tmp_path / "packed", fields=("audio.wav", "text.txt"))
+    numpy.testing.assert_array_equal(packed[0][0], floats(signal(0.5)))
+    assert packed[0][1] == "One."
+
+
+def test_parts_of_files_are_not_packed_as_whole_files(tmp_path: Path, wavs: list[Path]) -> None:
+    whole = {"audio_filepath": str(wavs[0]), "duration": 1.0, "text": "x"}
+    for rows in ([whole | {"offset": 0.5}], [whole | {"duration": 0.5}, whole]):
+        path = lines(tmp_path / "a.jsonl", rows)
+        data = feedline.open(path)
+        for attempt in (data.pack, data[:1].pack, feedline.mix([data, data]).pack, functools.partial(pack, path)):
+            with pytest.raises(feedline.ConfigError, match=r"pack: the samples of .* are parts of files"):
+                attempt(tmp_path / "packed")
+    feedline.open(lines(path, [whole])).pack(tmp_path / "packed")

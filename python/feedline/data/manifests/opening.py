@@ -75,9 +75,7 @@ def _format_of_lines(path: str) -> str:
     return "lhotse" if isinstance(row.get("recording"), dict) and "start" in row else ""
 
 
-def open_manifests(
-    paths: Sequence[str], format: str, fields: Any, cache: Any, cache_limit: Any, hedge: Any
-) -> Dataset:
+def open_manifests(paths: Sequence[str], format: str, fields: Any, cache: Any, cache_limit: Any, hedge: Any) -> Dataset:
     """Opens manifests, one after the other, as a dataset with the fields ``audio`` and, with transcripts, ``text``.
 
     Raises:
@@ -96,7 +94,9 @@ def open_manifests(
         if not found.paths:
             raise ConfigError(f"open: the manifest {path!r} ({format}) has no utterances")
         rows.extend(found)
-    return _ManifestDataset(rows).dataset(fields, cache, cache_limit, hedge)
+    dataset = _ManifestDataset(rows).dataset(fields, cache, cache_limit, hedge)
+    dataset._has_parts = any(rows.begins) or len(set(rows.paths)) < len(rows.paths)
+    return dataset
 
 
 class _ManifestDataset(RowDataset):
