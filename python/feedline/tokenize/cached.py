@@ -248,8 +248,9 @@ def _stamps(dataset: Dataset, function: TextTokens | ChatTokens) -> list[tuple[s
         return []
     source = dataset.source
     if "://" not in source and os.path.isdir(source):
-        files = sorted(Path(source).rglob("*"))
-        found = ((str(file), file.stat()) for file in files)
+        walked = os.walk(source, followlinks=True)
+        files = sorted(Path(folder, name) for folder, _, names in walked for name in names)
+        found = ((str(file), file.stat()) for file in files if file.exists())
         return [(name, (one.st_size, one.st_mtime_ns)) for name, one in found if stat.S_ISREG(one.st_mode)]
     try:
         shards = _engine.StoredSource(source)
