@@ -256,3 +256,41 @@ def test_parts_of_files_are_not_packed_as_whole_files(tmp_path: Path, wavs: list
             with pytest.raises(feedline.ConfigError, match=r"pack: the samples of .* are parts of files"):
                 attempt(tmp_path / "packed")
     feedline.open(lines(path, [whole])).pack(tmp_path / "packed")
+
+
+def test_durations_are_those_of_the_manifest(tmp_path: Path, wavs: list[Path]) -> None:
+    folder = tmp_path / "kaldi"
+    folder.mkdir()
+    (folder / "wav.scp").write_text(f"a {wavs[0]}\n")
+    (folder / "utt2dur").write_text("a 0.75\n")
+    numpy.testing.assert_array_equal(feedline.open(folder)[0].audio, part(0, 0, 0.75))
+    write_wav(tmp_path / "clips/a.wav", signal(1.0, seed=0))
+    (tmp_path / "train.tsv").write_text("client_id\tpath\tsentence\nx\ta.wav\tOne.\n")
+    (tmp_path / "clip_durations.tsv").write_text("clip\tduration[ms]\na.wav\t250\n")
+    numpy.testing.assert_array_equal(feedline.open(tmp_path / "train.tsv")[0].audio, part(0, 0, 0.25))
+
+
+def test_texts_of_a_cut_are_joined(tmp_path: Path, wavs: list[Path]) -> None:
+    said = [{"text": "one", "speaker": "a"}, {"text": ""}, {"text": "two", "speaker": "b"}]
+    path = lines(tmp_path / "cuts.jsonl", [cut(0, supervisions=said)])
+    sample = feedline.open(path, fields=("text", "speaker", "key"))[0]
+    assert tuple(sample) == ("one two", "a", "cut0")
+
+
+def test_librispeech_is_sorted(tmp_path: Path) -> None:
+    for speaker in (5, 3, 8, 1, 9, 2, 7):
+        folder = tmp_path / f"{speaker}" / "1"
+        folder.mkdir(parents=True)
+        (folder / f"{speaker}-1.trans.txt").write_text(f"{speaker}-1-0000 WORDS\n")
+    data = feedline.open(tmp_path, fields="speaker")
+    assert [data[i].speaker for i in range(7)] == ["1", "2", "3", "5", "7", "8", "9"]
+
+
+def test_paths_may_be_relative_to_the_working_directory(
+    tmp_path: Path, wavs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lists").mkdir()
+    row = {"audio_filepath": "wavs/1.wav", "offset": None, "duration": None, "text": "x"}
+    path = lines(tmp_path / "lists/a.jsonl", [row])
+    monkeypatch.chdir(tmp_path)
+    numpy.testing.assert_array_equal(feedline.open(path)[0].audio, part(1, 0, 1))
