@@ -60,7 +60,7 @@ def verify(
 
     Args:
         source, format, fields, missing, index, cache, cache_limit, images, split, crowd: as in :func:`feedline.open`.
-        decode: also decodes every field of every sample, as a loader does.
+        decode: also decodes every field of every sample, as a loader does; of videos, the first and last frames.
         world_size: number of ranks that together must receive each sample once.
         resume: a file that records verified parts; an interrupted call resumes from it.
         num_workers: number of threads; "auto" uses one per usable CPU.
