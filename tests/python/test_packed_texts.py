@@ -291,3 +291,26 @@ def test_code_that_may_change_is_refused(tmp_path: Path) -> None:
     with pytest.raises(feedline.ConfigError, match="length"):  # before anything is tokenized
         chats(tmp_path).pack_sequences(0)
     assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_changed_file_in_a_folder_is_noticed(tmp_path: Path, linked: bool) -> None:
+    real, folder = tmp_path / "real", tmp_path / "texts"
+    real.mkdir()
+    folder.mkdir()
+    stored = real if linked else folder / "a"
+    if linked:
+        (folder / "a").symlink_to(real)
+    stored.mkdir(exist_ok=True)
+    for name in "xy":
+        (stored / f"{name}.txt").write_text(name)
+
+    def packed() -> list[int]:
+        data = feedline.open(folder, fields="text=a/{key}.txt").tokenize(Exact(), field="text")
+        return next(iter(data.pack_sequences(16).loader(1, output="numpy"))).input_ids.tolist()
+
+    before = packed()
+    status = (stored / "x.txt").stat()
+    (stored / "x.txt").write_text("z")
+    os.utime(stored / "x.txt", ns=(status.st_atime_ns, status.st_mtime_ns + 1))
+    assert packed() != before

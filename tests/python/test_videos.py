@@ -211,7 +211,7 @@ def test_a_table_with_paths_and_labels(folder: Path, truth: list[Any], tmp_path:
     table = tmp_path / "list.csv"
     table.write_text(f"path,label\n{folder}/walk/c.webm,7\n{folder}/run/a.mp4,8\n")
     dataset = feedline.open(table).frames([11])
-    assert dataset.field_names == ("video", "label") if hasattr(dataset, "field_names") else True
+    assert list(dataset.schema) == ["video", "label"]
     assert same_frames(dataset[0].video, truth[2][[11]]) and dataset[0].label == 7
     assert same_frames(dataset[1].video, truth[0][[11]]) and dataset[1].label == 8
 
@@ -229,6 +229,12 @@ def test_one_file_a_list_and_lines(folder: Path, truth: list[Any], tmp_path: Pat
     lines.write_text(f"{first} cat\n")
     with pytest.raises(ConfigError, match=r"line 1 of .* expected a path and a class number"):
         feedline.open(lines)
+    lines.write_text(f"{first} 4\n{second}\n")
+    with pytest.raises(ConfigError, match=r"only 1 of the 2 lines of .* have a class number"):
+        feedline.open(lines)
+    (folder / "train.list").write_text("run/b.mkv 5\n")
+    assert same_frames(feedline.open(folder / "train.list").frames([1])[0].video, truth[1][[1]])
+    (folder / "train.list").unlink()
 
 
 def test_a_folder_without_classes(folder: Path, truth: list[Any]) -> None:
@@ -306,3 +312,12 @@ def test_damage_names_file_and_time(folder: Path, tmp_path: Path) -> None:
         feedline.open(tmp_path).frames(times=[1.6])[2]
     with pytest.raises(DataError, match="stream 1 is not a video stream of the file; its video streams: 0"):
         feedline.open(tmp_path).frames([0], stream=1)[2]
+
+
+def test_verify_decodes_videos(folder: Path, tmp_path: Path) -> None:
+    whole = (folder / "run" / "a.mp4").read_bytes()
+    for name, content in (("a", whole), ("b", b""), ("c", whole[: len(whole) // 2])):
+        (tmp_path / f"{name}.mp4").write_bytes(content)
+    report = feedline.open(tmp_path).verify(decode=True)
+    found = [(finding.code, finding.about["key"]) for finding in report.findings]
+    assert found == [("undecodable_sample", "b"), ("undecodable_sample", "c")]

@@ -68,6 +68,7 @@ class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, T
         self._chain = chain  # functions of map()
         self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
         self._table: TableValues | None = None  # of files() and table()
+        self._has_parts = False  # samples of a manifest are parts of their files
         self._same_draws = 0  # samples that ds[i] returned with epoch 0's draws
         # The engine imports these modules on first use. If a thread did so during fork(), they would stay half imported
         # in the child, which would then hang.
@@ -79,7 +80,7 @@ class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, T
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
         dataset = Dataset(engine, self._origin, self._chain)
-        dataset._held, dataset._table = self._held, self._table
+        dataset._held, dataset._table, dataset._has_parts = self._held, self._table, self._has_parts
         return dataset
 
     def _proof(self) -> str:
@@ -260,7 +261,7 @@ class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, T
         preceding = len(self._engine.operations())
         chain = mapping.added(self._chain, fn, fields, processes, seeded, writable, preceding)
         dataset = Dataset(_engine.map(self._engine, chain), self._origin, chain)
-        dataset._held, dataset._table = self._held, self._table
+        dataset._held, dataset._table, dataset._has_parts = self._held, self._table, self._has_parts
         return dataset
 
     def windows(self, window: int, **options: Any) -> Dataset:
@@ -379,6 +380,7 @@ class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, T
             DataError, StorageError: a sample cannot be read, or the output cannot be written.
         """
         self._refuse_operations("pack")
+        self._refuse_parts("pack")
         from importlib import import_module
 
         # a verb above this package, which is imported on its first use
@@ -408,6 +410,13 @@ class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, T
         if self.operations:
             raise ConfigError(
                 f"{where}: samples are read as stored, without {self.operations[0]}; call {where}() before operations"
+            )
+
+    def _refuse_parts(self, where: str) -> None:
+        if self._has_parts:
+            raise ConfigError(
+                f"{where}: the samples of the manifest {self.source!r} are parts of files, but whole files would be "
+                'stored; cut the files first, or store them with their offsets: open with format="table"'
             )
 
     def __repr__(self) -> str:

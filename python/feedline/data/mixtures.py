@@ -64,5 +64,6 @@ def mix(
     engine = _engine.mix([part._engine for part in parts], shares, until or "samples", count)
     dataset = Dataset(engine, SourceSpec(engine.source, "mix"))
     dataset._held = tuple(held for part in parts for held in part._held)
+    dataset._has_parts = any(part._has_parts for part in parts)
     options = {"weights": shares or None, "until": until, "samples": samples}
     return recorded_calls.made_by(dataset, "data.mixtures:mix", (parts,), options)

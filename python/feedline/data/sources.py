@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _engine
 from .._engine import Inspection
-from ..errors import ConfigError
+from ..errors import ConfigError, Error
 from ..loader.unopened import columns_of, listed
 from ..machine import media_libraries
 from . import arguments, literals, recorded_calls, videos
@@ -150,9 +150,11 @@ def open(
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
-    manifest = opening_of(source) if format is None else format if isinstance(format, str) else ""
+    manifest = format_of_manifest(source) if format is None else format if isinstance(format, str) else ""
     if manifest in MANIFESTS:
-        made = open_manifest(source, manifest, fields, cache, cache_limit, hedge)
+        from .manifests import opening
+
+        made = opening.open_manifests(_paths_of(source), manifest, fields, cache, cache_limit, hedge)
         return recorded_calls.made_by(made, "data.sources:open", options=given)
     if format is None and fields is None and (found := videos.of(source)) is not None:
         from .memory.in_memory import files  # imports this module's dataset
@@ -183,28 +185,60 @@ def open(
     if missing == "error":  # a single warning would omit some of them
         _check_lists(source, engine)
     warn_of_merged_folders("open", engine)
+    if format is None and engine.format == "table":
+        _refuse_parts(engine)
     _log_columns(engine)
     return recorded_calls.made_by(Dataset(engine, spec), "data.sources:open", options=given)
 
 
-def opening_of(source: Any) -> str:
-    """Returns the format of a manifest, or an empty string for other sources."""
-    if isinstance(source, str | os.PathLike) and _may_be_manifest(os.fspath(source)):
-        from .manifests import opening
+def format_of_manifest(source: Any) -> str:
+    """Returns the format of a manifest or several, or an empty string for other sources."""
+    given = [source] if isinstance(source, str | os.PathLike) else source
+    if not isinstance(given, Sequence) or not all(isinstance(one, str | os.PathLike) for one in given):
+        return ""
+    if not all(_may_be_manifest(os.fspath(one)) for one in given):
+        return ""
+    from .manifests import opening
 
-        return opening.format_of(source)
-    return ""
+    try:
+        return opening.format_of(_paths_of(source))
+    except Error:
+        return ""  # reported when the source is opened
+
+
+def opened_manifest(source: Any, format: Any, fields: Any) -> Dataset | None:
+    """Opens a source that is a manifest; None for any other."""
+    is_manifest = format in MANIFESTS if format is not None else format_of_manifest(source) in MANIFESTS
+    return open(source, format=format, fields=fields) if is_manifest else None
+
+
+def _refuse_parts(engine: _engine.Dataset) -> None:
+    """Raises ConfigError for a NeMo manifest that is opened as a table, which would ignore the parts of its files."""
+    names = {name for name, *_ in engine.roles()} | {column.name for column in columns_of(engine)}
+    if {"audio_filepath", "offset"} <= names:
+        raise ConfigError(
+            f"open: {engine.source!r} is a manifest whose lines choose parts of files by 'offset', and manifests must "
+            'be local JSON lines without a byte-order mark; copy it, or read whole files with format="table"'
+        )
 
 
 def _may_be_manifest(path: Any) -> bool:
     """Whether the name may be that of a manifest; for other sources, the readers are not imported."""
-    return isinstance(path, str) and (path.endswith((".jsonl", ".json", ".jsonl.gz", ".tsv")) or os.path.isdir(path))
+    if not isinstance(path, str) or "://" in path:
+        return False
+    return path.endswith((".jsonl", ".json", ".jsonl.gz", ".tsv")) or os.path.isdir(path)
 
 
-def open_manifest(source: Any, format: str, fields: Any, cache: Any, cache_limit: Any, hedge: Any) -> Dataset:
-    from .manifests import opening
-
-    return opening.open_manifest(source, format, fields, cache, cache_limit, hedge)
+def _paths_of(source: Any) -> list[str]:
+    """Returns the files or folders of a source, with their patterns expanded."""
+    joined = spec_of(source, None, None, None, "error").source
+    return [
+        path
+        for one in ([joined] if os.path.exists(joined) else joined.split("::"))
+        for path in (
+            [one] if os.path.exists(one) or "://" in one else map(os.fsdecode, _engine.StoredSource(one).names)
+        )
+    ]
 
 
 def _log_columns(engine: _engine.Dataset) -> None:
@@ -268,6 +302,8 @@ def inspect(
     ignores stored listings.
     """
     annotations = annotations_of("inspect", images, split, crowd)
+    if (dataset := opened_manifest(source, format, fields)) is not None:
+        return dataset.inspect()
     return spec_of(source, format, fields, index, missing, allow_commands, annotations).inspect()
 
 

@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .. import _engine
 from ..data import arguments
-from ..data.sources import annotations_of
+from ..data.sources import annotations_of, opened_manifest
 from ..errors import ConfigError
 from ..machine import limits as host_limits
 from ..machine.storage import local_path
@@ -132,7 +132,7 @@ def pack(
         dataset, name = source, source.source
     else:
         name = os.fspath(source)
-        dataset = opened(spec_of(source, format, fields, annotations_of("pack", images, split, crowd)))
+        dataset = _opened(source, format, fields, annotations_of("pack", images, split, crowd))
     packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, form)
     folder = Path(destination.shown)
     root = Path(local_path(name))
@@ -192,9 +192,16 @@ def shard_count(
     """
     limits, form = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys, shuffle)
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    dataset = opened(spec_of(source, format, fields, annotations_of("pack", images, split, crowd)))
+    dataset = _opened(source, format, fields, annotations_of("pack", images, split, crowd))
     packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, form)
     return len(planned_ends(packed_source, wanted, threads))
+
+
+def _opened(source: Any, format: Any, fields: Any, annotations: dict[str, str]) -> _engine.Dataset:
+    if (manifest := opened_manifest(source, format, fields)) is not None:
+        manifest._refuse_parts("pack")
+        return manifest._engine
+    return opened(spec_of(source, format, fields, annotations))
 
 
 def _check_is_ours(destination: Destination) -> Manifest | None:

@@ -242,14 +242,26 @@ class _AsRead:
         return values
 
 
+def _files_below(root: str) -> Iterator[Path]:
+    """Yields the files of a folder and of those that it links to; each folder once, as links may form a circle."""
+    seen = set()
+    for folder, folders, names in os.walk(root, followlinks=True):
+        place = os.path.realpath(folder)
+        if place in seen:
+            folders.clear()
+            continue
+        seen.add(place)
+        yield from (Path(folder, name) for name in names)
+
+
 def _stamps(dataset: Dataset, function: TextTokens | ChatTokens) -> list[tuple[str, Any]]:
     """Returns sizes and times of the source's files, if the fingerprint does not depend on all values."""
     if dataset.format in _IN_MEMORY:
         return []
     source = dataset.source
     if "://" not in source and os.path.isdir(source):
-        files = sorted(Path(source).rglob("*"))
-        found = ((str(file), file.stat()) for file in files)
+        files = sorted(_files_below(source))
+        found = ((str(file), file.stat()) for file in files if file.exists())
         return [(name, (one.st_size, one.st_mtime_ns)) for name, one in found if stat.S_ISREG(one.st_mode)]
     try:
         shards = _engine.StoredSource(source)

@@ -49,7 +49,11 @@ def read_all(
 ) -> Seen:
     """Reads the samples of `dataset` with these indices."""
 
-    decoded = dataset.collate("list", []) if decode else None  # rows of any size
+    decoded = None
+    if decode:
+        decoded = dataset.collate("list", [])  # rows of any size
+        if any(role == "video" for _, role, *_ in dataset.roles()):
+            decoded = decoded.with_operation("frames", [], {"frames": [0, -1]})
     integers = integer_files_of(dataset)
 
     def read(begin: int) -> Seen:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from .. import _engine
 from ..data import arguments, literals
 from ..data.source_spec import SourceSpec
-from ..data.sources import annotations_of, shown_source, spec_of
+from ..data.sources import annotations_of, opened_manifest, shown_source, spec_of
 from ..data.storage import node_cache
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Finding
@@ -60,7 +60,7 @@ def verify(
 
     Args:
         source, format, fields, missing, index, cache, cache_limit, images, split, crowd: as in :func:`feedline.open`.
-        decode: also decodes every field of every sample, as a loader does.
+        decode: also decodes every field of every sample, as a loader does; of videos, the first and last frames.
         world_size: number of ranks that together must receive each sample once.
         resume: a file that records verified parts; an interrupted call resumes from it.
         num_workers: number of threads; "auto" uses one per usable CPU.
@@ -72,6 +72,10 @@ def verify(
         StorageError, DataError: nothing could be verified.
     """
     annotations = annotations_of("verify", images, split, crowd)
+    if (manifest := opened_manifest(source, format, fields)) is not None:
+        return verify_dataset(
+            manifest._engine, decode=decode, world_size=world_size, num_workers=num_workers, progress=progress
+        )
     spec = spec_of(source, format, fields, index, missing, annotations=annotations)
     ranks = arguments.integer("verify", "world_size", world_size, 1, _MOST_RANKS)
     arguments.flag("verify", "decode", decode)

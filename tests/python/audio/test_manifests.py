@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import pickle
@@ -14,6 +15,8 @@ import pytest
 from made_audio import RATE, floats, signal, write_wav
 
 import feedline
+from feedline.packing import pack
+from feedline.verifying import verify
 
 
 @pytest.fixture
@@ -163,3 +166,131 @@ def test_parts_outside_their_file_are_named(tmp_path: Path, wavs: list[Path]) ->
         feedline.open(lines(tmp_path / "b.jsonl", []), format="nemo")
     with pytest.raises(feedline.StorageError, match=r"missing\.jsonl"):
         feedline.open(tmp_path / "missing.jsonl", format="nemo")
+
+
+def test_columns_may_have_any_name(tmp_path: Path, wavs: list[Path]) -> None:
+    """The manifest's file decides, also if a column is called audio."""
+    names = {name: name for name in ("audio", "self", "begin", "path", "duration")}
+    row = {"audio_filepath": str(wavs[0]), "text": "x", **names}
+    data = feedline.open(lines(tmp_path / "a.jsonl", [row | {"duration": 1.0}]), fields=("audio", "self", "path"))
+    numpy.testing.assert_array_equal(data[0].audio, part(0, 0, 1))
+    assert (data[0].self, data[0].path) == ("self", "path")
+    write_wav(tmp_path / "clips/a.wav", signal(1.0, seed=0))
+    header = "client_id\tpath\tsentence\taudio\tduration\tself\n"
+    (tmp_path / "train.tsv").write_text(header + "x\ta.wav\tOne.\tb.wav\t9\ts\n")
+    data = feedline.open(tmp_path / "train.tsv", fields=("audio", "duration"))
+    numpy.testing.assert_array_equal(data[0].audio, part(0, 0, 1))
+    assert data[0].duration == "9"
+
+
+def test_damaged_gzip_is_named(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(b"".join(b'{"audio_filepath": "%d.wav"}\n' % i for i in range(500))))
+    packed[30:40] = bytes(10)
+    (tmp_path / "a.jsonl.gz").write_bytes(packed)
+    with pytest.raises(feedline.DataError, match=r"a\.jsonl\.gz: damaged"):
+        feedline.open(tmp_path / "a.jsonl.gz", format="nemo")
+
+
+def test_recordings_of_kaldi_are_separated_by_any_white_space(tmp_path: Path, wavs: list[Path]) -> None:
+    (tmp_path / "wav.scp").write_text(f"a  {wavs[0]}\t\nb\t{wavs[1]} \n c {wavs[2]}\n")
+    data = feedline.open(tmp_path, fields=("audio", "key"))
+    assert [data[i].key for i in range(3)] == ["a", "b", "c"]
+    numpy.testing.assert_array_equal(data[2].audio, part(2, 0, 1))
+    (tmp_path / "wav.scp").write_text(f"a {wavs[0]}\na {wavs[1]}\n")
+    with pytest.raises(feedline.DataError, match=r"wav\.scp, line 2: the key 'a' is in an earlier line"):
+        feedline.open(tmp_path)
+
+
+def test_several_manifests_are_one_dataset(tmp_path: Path, wavs: list[Path]) -> None:
+    rows = [{"audio_filepath": str(wavs[i]), "offset": 0.1 * i, "duration": 0.2, "text": str(i)} for i in range(3)]
+    paths = [
+        lines(tmp_path / "a0.jsonl", rows[:1]),
+        lines(tmp_path / "a1.jsonl", [row | {"lang": "de"} for row in rows[1:]]),
+    ]
+    for source in (paths, "::".join(map(str, paths)), str(tmp_path / "a*.jsonl"), str(tmp_path / "a{0,1}.jsonl")):
+        data = feedline.open(source, fields=("audio", "text", "lang"))
+        assert [(data[i].text, data[i].lang) for i in range(3)] == [("0", ""), ("1", "de"), ("2", "de")]
+        numpy.testing.assert_array_equal(data[2].audio, part(2, 0.2, 0.4))
+    assert pickle.loads(pickle.dumps(feedline.open(paths)))[1].text == "1"
+    folders = []
+    for i in range(2):
+        folders.append(tmp_path / f"kaldi{i}")
+        folders[i].mkdir()
+        (folders[i] / "wav.scp").write_text(f"u{i} {wavs[i]}\n")
+    data = feedline.open(folders)
+    numpy.testing.assert_array_equal(data[1].audio, part(1, 0, 1))
+
+
+def test_manifests_are_never_read_as_tables_of_whole_files(tmp_path: Path, wavs: list[Path]) -> None:
+    path = lines(tmp_path / "a.jsonl", [{"audio_filepath": str(wavs[0]), "offset": 0.5, "duration": 0.2, "text": "x"}])
+    with pytest.raises(feedline.ConfigError, match="lines choose parts of files by 'offset'"):
+        feedline.open(path.as_uri())
+    with pytest.raises(feedline.ConfigError, match="a manifest must be a local file or folder"):
+        feedline.open(path.as_uri(), format="nemo")
+    with pytest.raises(feedline.ConfigError, match="source must be a path or a list of shards"):
+        feedline.open([1], format="nemo")
+    assert feedline.open(path.as_uri(), format="table", fields="audio_filepath")[0].audio_filepath.shape == (1, RATE)
+
+
+def test_verbs_open_manifests(tmp_path: Path, wavs: list[Path]) -> None:
+    write_wav(tmp_path / "clips/a.wav", signal(0.5))
+    table = tmp_path / "train.tsv"
+    table.write_text("client_id\tpath\tsentence\nx\ta.wav\tOne.\n")
+    assert feedline.inspect(table).samples == 1
+    assert not feedline.inspect(table).findings
+    report = verify(table, decode=True)
+    assert report.samples == 1
+    assert report.sound
+    pack(table, tmp_path / "packed")
+    packed = feedline.open(tmp_path / "packed", fields=("audio.wav", "text.txt"))
+    numpy.testing.assert_array_equal(packed[0][0], floats(signal(0.5)))
+    assert packed[0][1] == "One."
+
+
+def test_parts_of_files_are_not_packed_as_whole_files(tmp_path: Path, wavs: list[Path]) -> None:
+    whole = {"audio_filepath": str(wavs[0]), "duration": 1.0, "text": "x"}
+    for rows in ([whole | {"offset": 0.5}], [whole | {"duration": 0.5}, whole]):
+        path = lines(tmp_path / "a.jsonl", rows)
+        data = feedline.open(path)
+        for attempt in (data.pack, data[:1].pack, feedline.mix([data, data]).pack, functools.partial(pack, path)):
+            with pytest.raises(feedline.ConfigError, match=r"pack: the samples of .* are parts of files"):
+                attempt(tmp_path / "packed")
+    feedline.open(lines(path, [whole])).pack(tmp_path / "packed")
+
+
+def test_durations_are_those_of_the_manifest(tmp_path: Path, wavs: list[Path]) -> None:
+    folder = tmp_path / "kaldi"
+    folder.mkdir()
+    (folder / "wav.scp").write_text(f"a {wavs[0]}\n")
+    (folder / "utt2dur").write_text("a 0.75\n")
+    numpy.testing.assert_array_equal(feedline.open(folder)[0].audio, part(0, 0, 0.75))
+    write_wav(tmp_path / "clips/a.wav", signal(1.0, seed=0))
+    (tmp_path / "train.tsv").write_text("client_id\tpath\tsentence\nx\ta.wav\tOne.\n")
+    (tmp_path / "clip_durations.tsv").write_text("clip\tduration[ms]\na.wav\t250\n")
+    numpy.testing.assert_array_equal(feedline.open(tmp_path / "train.tsv")[0].audio, part(0, 0, 0.25))
+
+
+def test_texts_of_a_cut_are_joined(tmp_path: Path, wavs: list[Path]) -> None:
+    said = [{"text": "one", "speaker": "a"}, {"text": ""}, {"text": "two", "speaker": "b"}]
+    path = lines(tmp_path / "cuts.jsonl", [cut(0, supervisions=said)])
+    sample = feedline.open(path, fields=("text", "speaker", "key"))[0]
+    assert tuple(sample) == ("one two", "a", "cut0")
+
+
+def test_librispeech_is_sorted(tmp_path: Path) -> None:
+    for speaker in (5, 3, 8, 1, 9, 2, 7):
+        folder = tmp_path / f"{speaker}" / "1"
+        folder.mkdir(parents=True)
+        (folder / f"{speaker}-1.trans.txt").write_text(f"{speaker}-1-0000 WORDS\n")
+    data = feedline.open(tmp_path, fields="speaker")
+    assert [data[i].speaker for i in range(7)] == ["1", "2", "3", "5", "7", "8", "9"]
+
+
+def test_paths_may_be_relative_to_the_working_directory(
+    tmp_path: Path, wavs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lists").mkdir()
+    row = {"audio_filepath": "wavs/1.wav", "offset": None, "duration": None, "text": "x"}
+    path = lines(tmp_path / "lists/a.jsonl", [row])
+    monkeypatch.chdir(tmp_path)
+    numpy.testing.assert_array_equal(feedline.open(path)[0].audio, part(1, 0, 1))

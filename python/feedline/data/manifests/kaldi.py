@@ -51,14 +51,16 @@ def _recordings(folder: str) -> dict[str, str]:
     path = os.path.join(folder, "wav.scp")
     found = {}
     for line, text in lines_of(path):
-        key, _, value = text.partition(" ") if "\t" not in text else text.partition("\t")
-        value = value.strip()
+        key, *rest = text.split(maxsplit=1)
+        value = rest[0].rstrip() if rest else ""
         if not value:
             fail(path, line, f"expected 'recording path', not {text[:80]!r}")
         if value.endswith("|") or value.startswith("|"):
             refuse(path, line, f"'{value[:60]}' is a command, which is not run; convert the audio to files first")
         if re.search(r"\.ark:\d+$", value):
             refuse(path, line, f"'{value}' is in an archive, which is not supported; write the audio to files")
+        if key in found:
+            fail(path, line, f"the key '{key}' is in an earlier line")
         found[key] = located(folder, value)
     return found
 

@@ -29,4 +29,4 @@ def read(path: str) -> Utterances:
     return rows
 
 
-_KNOWN = frozenset({"audio_filepath", "audio_filename", "offset", "duration", "text", "path", "begin"})
+_KNOWN = frozenset({"audio_filepath", "audio_filename", "offset", "duration", "text"})

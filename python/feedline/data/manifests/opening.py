@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
-from ...errors import ConfigError, Error
+from ...errors import ConfigError, Error, StorageError
 from ..dataset import Dataset
 from ..memory.row_dataset import RowDataset
 from ..memory.table_columns import TableColumns
@@ -26,13 +26,13 @@ _READERS: dict[str, Callable[[str], Utterances]] = {
 _SEEN = 512  # entries of a folder that are searched for a transcript
 
 
-def format_of(source: Any) -> str:
-    """Returns the format of a manifest by its content; an empty string for any other source."""
-    if not isinstance(source, str | os.PathLike):
-        return ""
-    path = os.fspath(source)
-    if not isinstance(path, str) or "://" in path:
-        return ""
+def format_of(paths: Sequence[str]) -> str:
+    """Returns the common format of manifests by their content; an empty string for any other source."""
+    first = _format_of(paths[0]) if paths else ""
+    return first if first and all(_format_of(path) == first for path in paths[1:]) else ""
+
+
+def _format_of(path: str) -> str:
     try:
         if os.path.isdir(path):
             if os.path.exists(os.path.join(path, "wav.scp")):
@@ -75,31 +75,33 @@ def _format_of_lines(path: str) -> str:
     return "lhotse" if isinstance(row.get("recording"), dict) and "start" in row else ""
 
 
-def open_manifest(path: Any, format: str, fields: Any, cache: Any, cache_limit: Any, hedge: Any) -> Dataset:
-    """Opens a manifest as a dataset with the fields ``audio`` and, if it has transcripts, ``text``.
+def open_manifests(paths: Sequence[str], format: str, fields: Any, cache: Any, cache_limit: Any, hedge: Any) -> Dataset:
+    """Opens manifests, one after the other, as a dataset with the fields ``audio`` and, with transcripts, ``text``.
 
     Raises:
         ConfigError: the manifest has no utterances, or names audio of a kind that is not supported.
         DataError: a line is damaged.
         StorageError: a file cannot be read.
     """
-    source = os.fspath(path)
-    if not isinstance(source, str) or "://" in source:
-        raise ConfigError(f"open: a manifest must be a local file or folder, not {source!r}; its audio may be URLs")
-    from ...errors import StorageError
-
-    try:
-        rows = _READERS[format](source)
-    except OSError as error:
-        raise StorageError(f"open: {error.filename or source}: {error.strerror}") from None
-    if not rows.paths:
-        raise ConfigError(f"open: the manifest {source!r} ({format}) has no utterances")
-    return _ManifestDataset(rows).dataset(fields, cache, cache_limit, hedge)
+    rows = Utterances("::".join(paths))
+    for path in paths:
+        if "://" in path:
+            raise ConfigError(f"open: a manifest must be a local file or folder, not {path!r}; its audio may be URLs")
+        try:
+            found = _READERS[format](path)
+        except OSError as error:
+            raise StorageError(f"open: {error.filename or path}: {error.strerror}") from None
+        if not found.paths:
+            raise ConfigError(f"open: the manifest {path!r} ({format}) has no utterances")
+        rows.extend(found)
+    dataset = _ManifestDataset(rows).dataset(fields, cache, cache_limit, hedge)
+    dataset._has_parts = any(rows.begins) or len(set(rows.paths)) < len(rows.paths)
+    return dataset
 
 
 class _ManifestDataset(RowDataset):
     def __init__(self, rows: Utterances) -> None:
-        columns = TableColumns(rows.source, {"audio": rows.paths, **rows.columns})
+        columns = TableColumns(rows.source, {**rows.columns, "audio": rows.paths})
         super().__init__("open", columns, "")
         self._rows = rows
 

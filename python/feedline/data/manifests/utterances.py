@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import zlib
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -31,7 +32,7 @@ class Utterances:
         self.durations: list[float] = []
         self.columns: dict[str, list[Any]] = {}
 
-    def add(self, path: str, begin: float = 0.0, duration: float = -1.0, **values: Any) -> None:
+    def add(self, path: str, begin: float = 0.0, duration: float = -1.0, /, **values: Any) -> None:
         for name, value in values.items():
             column = self.columns.setdefault(name, [""] * len(self.paths))
             column.append(value)
@@ -41,6 +42,15 @@ class Utterances:
         for column in self.columns.values():
             if len(column) < len(self.paths):
                 column.append("")
+
+    def extend(self, other: Utterances) -> None:
+        """Appends the rows of another manifest; columns that one of them lacks are empty there."""
+        for name in self.columns.keys() | other.columns.keys():
+            own = self.columns.setdefault(name, [""] * len(self.paths))
+            own += other.columns.get(name, [""] * len(other.paths))
+        self.paths += other.paths
+        self.begins += other.begins
+        self.durations += other.durations
 
 
 def fail(path: str, line: int, problem: str) -> NoReturn:
@@ -61,7 +71,7 @@ def lines_of(path: str) -> Iterator[tuple[int, str]]:
                     yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8: {error}") from None
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path}: damaged: {error}") from None
 
 

@@ -29,7 +29,7 @@ def read(path: str) -> Utterances:
         row = dict(zip(names, cells, strict=True))
         clip = row["path"]
         file = os.path.join(folder, "clips", clip if "." in clip else clip + ".mp3")
-        extra = {name: value for name, value in row.items() if name not in ("path", "sentence", "text", "begin")}
+        extra = {name: value for name, value in row.items() if name not in ("path", "sentence", "text")}
         rows.add(file, 0.0, lengths.get(clip, -1.0), text=row["sentence"], **extra)
     return rows
 
