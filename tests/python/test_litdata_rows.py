@@ -105,12 +105,12 @@ def test_values_that_lack_in_some_rows_or_chunks(tmp_path: Path) -> None:
 
 
 def test_values_without_a_field_are_refused_by_name(tmp_path: Path) -> None:
-    rows = [{"a": 1, "words": ["x", "y"], "boxes": [{"p": "x"}], "other": None}] * 2
+    rows = [{"a": 1, "words": [b"x", b"y"], "boxes": [{"p": b"x"}], "other": None}] * 2
     source = made_litdata.rows(tmp_path / "x", [arrow_file(rows)])
     assert list(feedline.open(source).schema) == ["a"]
-    with pytest.raises(feedline.ConfigError, match="the column 'words' holds list of text"):
+    with pytest.raises(feedline.ConfigError, match="the column 'words' holds list of bytes"):
         feedline.open(source, fields=["words"])
-    with pytest.raises(feedline.ConfigError, match=r"the column 'boxes\.p' holds list of text"):
+    with pytest.raises(feedline.ConfigError, match=r"the column 'boxes\.p' holds list of bytes"):
         feedline.open(source, fields=["boxes.p"])
     unread = [one.text for one in feedline.inspect(source).findings if one.code == "unread_column"]
     assert [text.split("'")[1] for text in unread] == ["words", "boxes.p", "other"]

@@ -70,6 +70,22 @@ def chats(folder: Path, *talks: Any, **columns: Any) -> feedline.Dataset:
     return feedline.open(path, fields=["messages", *columns])
 
 
+@pytest.mark.parametrize("name", ["chat.parquet", "chat.arrow"])
+def test_lists_of_structs_equal_json_lines(tmp_path: Path, name: str) -> None:
+    pa = pytest.importorskip("pyarrow")
+    short = [{"role": "user", "content": "1?"}, {"role": "assistant", "content": "Two", "thinking": None}]
+    table = pa.Table.from_pylist([{"messages": TALK}, {"messages": short}])  # every message has every key
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / name)
+    else:
+        pytest.importorskip("pyarrow.feather").write_feather(table, str(tmp_path / name))
+    options: dict[str, Any] = {"messages": "messages", "chat_template": CHATML}
+    columns = feedline.open(tmp_path / name, fields=["messages"]).tokenize(Bytes(), **options)
+    lines = chats(tmp_path, TALK, short).tokenize(Bytes(), **options)
+    assert marked(columns[0]) == marked(lines[0]) == EXPECTED
+    assert marked(columns[1]) == marked(lines[1])
+
+
 def marked(sample: Any, decode: Any = text_of) -> str:
     """The text of a sample, with marks around runs of the mask."""
     text, run, previous = "", [], False

@@ -198,7 +198,7 @@ Result<std::vector<PickedColumn>> default_columns(const std::vector<ColumnType>&
     return fields;
   }
   for (const ColumnType& column : columns) {
-    if (column.holds == Holds::kOther || column.holds == Holds::kNothing) continue;
+    if (column.holds == Holds::kOther || column.holds == Holds::kNothing || column.is_member) continue;
     FEEDLINE_TRY(fields.emplace_back(), choose({column.name, {}, {}}, column));
   }
   if (!fields.empty()) return fields;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "format/columnar/arrow/arrow_schema.h"
+#include "format/columnar/arrow/nested_value.h"
 #include "format/columnar/tensor_type.h"
 
 namespace feedline::format {
@@ -78,12 +79,29 @@ bool is_file(const ArrowField& field) {
          });
 }
 
+std::string shown_nested(const ArrowField& field) {
+  if (!field.is_known) return "map";
+  const ArrowField& element = field.children.front();
+  return element.layout == ArrowLayout::kStruct ? "list of structs"
+         : !is_list(element.layout)             ? "list of values"
+         : element.is_known                     ? "list of lists"
+                                                : "list of maps";
+}
+
 class ColumnWalk {
  public:
   explicit ColumnWalk(std::vector<ArrowColumn>& columns) : columns_(columns) {}
 
   void add(const ArrowField& field, const std::string& name) {
     if (field.layout == ArrowLayout::kStruct && !field.dictionary) return add_members(field, name);
+    const std::size_t first = columns_.size();
+    add_value(field, name);
+    if (around_.empty() && is_list(field.layout)) add_nested(field, name, first);
+  }
+  std::vector<std::size_t>& path() { return path_; }
+
+ private:
+  void add_value(const ArrowField& field, const std::string& name) {
     const ArrowField* inside = &field;
     while (is_plain_list(*inside)) inside = &inside->children.front();
     if (inside == &field || inside->layout != ArrowLayout::kStruct || inside->dictionary) {
@@ -96,9 +114,24 @@ class ColumnWalk {
     path_.pop_back();
     around_.pop_back();
   }
-  std::vector<std::size_t>& path() { return path_; }
 
- private:
+  // Adds a column for a list or map whose members are the columns from `first` on, in place of those members that
+  // cannot be read by themselves, if there are any.
+  void add_nested(const ArrowField& field, const std::string& name, std::size_t first) {
+    const auto members = columns_.begin() + static_cast<std::ptrdiff_t>(first);
+    // not tensors whose shape does not match their lists
+    const auto is_unread = [](const ArrowColumn& column) {
+      return column.type.holds == Holds::kOther && column.type.lists.dims() == 0;
+    };
+    if (std::none_of(members, columns_.end(), is_unread) || !may_be_json(field)) return;
+    columns_.erase(std::remove_if(members, columns_.end(), is_unread), columns_.end());
+    for (auto member = columns_.begin() + static_cast<std::ptrdiff_t>(first); member != columns_.end(); ++member)
+      member->type.is_member = true;
+    ArrowColumn made{{.name = name, .holds = Holds::kText, .shown = shown_nested(field)}, path_};
+    made.type.is_json = made.type.is_nested = true;
+    columns_.insert(columns_.begin() + static_cast<std::ptrdiff_t>(first), std::move(made));
+  }
+
   void add_members(const ArrowField& field, const std::string& name) {
     const bool is_of_file = is_file(field);
     const std::size_t first = columns_.size();

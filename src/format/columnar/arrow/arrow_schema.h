@@ -58,7 +58,7 @@ struct ArrowField {
 // A column and the path to its values: the index of the top-level field, then the index of the child in each struct,
 // and 0 for each list that contains structs.
 struct ArrowColumn {
-  ColumnType type;
+  ColumnType type;  // if it is nested, the path ends at the outermost list or map
   std::vector<std::size_t> path;
 };
 

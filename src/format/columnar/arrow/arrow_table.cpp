@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "format/columnar/arrow/nested_value.h"
 
 namespace feedline::format {
 namespace {
@@ -68,6 +69,11 @@ Result<void> ArrowTable::load(const storage::Reader& reader, const std::vector<s
       error.error().where.offset = batch.message->offset;
       return error;
     }
+    if (types_[columns[slot]].is_nested) {
+      nested_[slot].push_back({array, body.codec});
+      slots_[slot].emplace_back();
+      continue;
+    }
     FEEDLINE_TRY(auto encoded, values_of(reader, columns[slot], batch, values));
     FEEDLINE_TRY(slots_[slot].emplace_back(), ArrowChunk::load(reader, array, std::span(column.path).subspan(1),
                                                                body.codec, held_, std::move(encoded)));
@@ -82,7 +88,8 @@ std::vector<ByteRange> ArrowTable::ranges_of(const std::vector<std::size_t>& col
     const auto body = read_arrow_body(*batch.message, messages_.schema.fields);
     for (std::size_t slot = 0; body && slot < columns.size(); ++slot) {
       const ArrowColumn& column = messages_.schema.columns[columns[slot]];
-      ArrowChunk::add_ranges(body->arrays[column.path.front()], std::span(column.path).subspan(1), held_, ranges);
+      if (!column.type.is_nested)
+        ArrowChunk::add_ranges(body->arrays[column.path.front()], std::span(column.path).subspan(1), held_, ranges);
     }
   }
   return ranges;
@@ -100,6 +107,8 @@ Result<void> ArrowTable::choose(const storage::Reader& reader, const std::vector
   if (!cache_->claim_index(bytes_of_numbers(columns))) held_ = ArrowChunk::Held::kNoValues;
   bring_together(reader, [&] { return ranges_of(columns); });
   slots_.resize(columns.size());
+  nested_.resize(columns.size());
+  for (const std::size_t column : columns) paths_.push_back(messages_.schema.columns[column].path);
   Values values;
   for (const ArrowBatch& batch : messages_.batches) FEEDLINE_CHECK_OK(load(reader, columns, batch, values));
   messages_.batches.clear();
@@ -118,7 +127,8 @@ void ArrowTable::join_numbers() {
   numbers_.resize(slots_.size());
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
     std::vector<ArrowChunk>& chunks = slots_[slot];
-    if (chunks.size() < 2 || !std::ranges::all_of(chunks, &ArrowChunk::are_only_numbers)) continue;
+    if (!nested_[slot].empty() || chunks.size() < 2 || !std::ranges::all_of(chunks, &ArrowChunk::are_only_numbers))
+      continue;
     std::vector<std::byte>& joined = numbers_[slot];
     joined.reserve(rows() * chunks.front().width());
     for (ArrowChunk& chunk : chunks) {
@@ -136,7 +146,8 @@ void ArrowTable::join_numbers() {
 }
 
 bool ArrowTable::may_have_nulls(std::size_t slot) const {
-  return std::ranges::any_of(slots_[slot], [](const ArrowChunk& chunk) { return chunk.has_nulls(); });
+  return !nested_[slot].empty() ||
+         std::ranges::any_of(slots_[slot], [](const ArrowChunk& chunk) { return chunk.has_nulls(); });
 }
 
 ArrowTable::Location ArrowTable::find_sample(std::uint64_t row) const {
@@ -146,17 +157,19 @@ ArrowTable::Location ArrowTable::find_sample(std::uint64_t row) const {
 }
 
 Result<CellLocation> ArrowTable::location(std::uint64_t row, std::size_t slot) const {
+  if (!nested_[slot].empty()) return CellLocation{.in = CellLocation::In::kPacked};
   const Location location = find_sample(row);
   return slots_[slot][location.batch].location(location.row);
 }
 
 Result<TableCell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                                      std::shared_ptr<const void>& pin) const {
+  if (!nested_[slot].empty()) return unpack_nested(reader, row, slot, pin);
   const Location at = find_sample(row);
   const ArrowChunk& chunk = slots_[slot][at.batch];
   FEEDLINE_TRY(const CellLocation location, chunk.location(at.row));
   const ArrowBuffer& data = chunk.buffer_of(at.row);
-  FEEDLINE_TRY(const auto bytes, contents(reader, data, chunk, 1, pin));
+  FEEDLINE_TRY(const auto bytes, contents(reader, data, chunk.codec(), chunk.rows(), 1, pin));
   if (location.offset > bytes.size() || location.bytes > bytes.size() - location.offset) {
     auto error = data_error("the offsets point past the end of the bytes: the file is damaged", "format");
     error.error().where.offset = data.offset;
@@ -165,12 +178,38 @@ Result<TableCell> ArrowTable::unpack(const storage::Reader& reader, std::uint64_
   return TableCell{false, bytes.subspan(location.offset, location.bytes), location.shape};
 }
 
+Result<TableCell> ArrowTable::unpack_nested(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
+                                            std::shared_ptr<const void>& pin) const {
+  const Location at = find_sample(row);
+  const NestedBatch& batch = nested_[slot][at.batch];
+  std::vector<std::shared_ptr<const void>> pins;
+  std::vector<std::pair<std::uint64_t, std::span<const std::byte>>> known;  // each buffer is looked up once
+  const auto find = [&](const ArrowBuffer& buffer) -> Result<std::span<const std::byte>> {
+    for (const auto& [offset, bytes] : known)
+      if (offset == buffer.offset) return bytes;
+    std::span<const std::byte> bytes;
+    if (batch.codec == ArrowCodec::kNone) {
+      FEEDLINE_TRY(const auto view, reader.view(buffer.offset, buffer.bytes));
+      if (view) return known.emplace_back(buffer.offset, *view).second;
+    }
+    const std::uint64_t rows = ends_[at.batch] - (at.batch == 0 ? 0 : ends_[at.batch - 1]);
+    FEEDLINE_TRY(bytes, contents(reader, buffer, batch.codec, rows, 1, pins.emplace_back()));
+    return known.emplace_back(buffer.offset, bytes).second;
+  };
+  auto json = std::make_shared<std::string>();
+  FEEDLINE_TRY(const bool is_present,
+               append_nested(batch.array, std::span(paths_[slot]).subspan(1), at.row, find, *json));
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(*json));
+  pin = std::move(json);
+  return is_present ? TableCell{false, bytes, {}} : TableCell{.is_null = true};
+}
+
 Result<std::optional<std::span<const std::byte>>> ArrowTable::lists(const storage::Reader& reader, std::size_t slot,
                                                                     std::size_t batch, std::uint64_t requests,
                                                                     std::shared_ptr<const void>& pin) const {
   const ArrowChunk& chunk = slots_[slot][batch];
   if (chunk.codec() != ArrowCodec::kNone || !keeps_lists_.load(std::memory_order_relaxed))
-    return contents(reader, chunk.data(), chunk, requests, pin);
+    return contents(reader, chunk.data(), chunk.codec(), chunk.rows(), requests, pin);
   if (!lists_) return std::nullopt;
   const std::size_t number = slot * slots_.front().size() + batch;
   using Bytes = std::vector<std::byte>;
@@ -181,11 +220,11 @@ Result<std::optional<std::span<const std::byte>>> ArrowTable::lists(const storag
 }
 
 Result<std::span<const std::byte>> ArrowTable::contents(const storage::Reader& reader, const ArrowBuffer& data,
-                                                        const ArrowChunk& chunk, std::uint64_t requests,
+                                                        ArrowCodec codec, std::uint64_t rows, std::uint64_t requests,
                                                         std::shared_ptr<const void>& pin) const {
   const auto make = [&](BlockStore* store) -> Result<BlockCache::Block> {
-    FEEDLINE_TRY(auto plain, read_arrow_buffer(reader, data, chunk.codec()));
-    BlockCache::Block block{.bytes = plain.size(), .values = chunk.rows(), .plain_bytes = plain.size()};
+    FEEDLINE_TRY(auto plain, read_arrow_buffer(reader, data, codec));
+    BlockCache::Block block{.bytes = plain.size(), .values = rows, .plain_bytes = plain.size()};
     const std::span<const std::byte> part(plain);
     if (const auto stored = store != nullptr ? store->add({&part, 1}) : std::nullopt) {
       block.bytes = 0;
@@ -213,7 +252,7 @@ Result<std::optional<NumberRun>> ArrowTable::numbers(const storage::Reader& read
     if (chunk.has_lists()) {
       FEEDLINE_TRY(data, lists(reader, slot, at.batch, requests, pin));
     } else {
-      FEEDLINE_TRY(data, contents(reader, chunk.data(), chunk, requests, pin));
+      FEEDLINE_TRY(data, contents(reader, chunk.data(), chunk.codec(), chunk.rows(), requests, pin));
     }
     if (!data) return std::nullopt;
   }
@@ -228,6 +267,13 @@ ArrowTable::Blocks ArrowTable::blocks(std::size_t slot) const {
   Blocks blocks;
   if (slot >= slots_.size()) return blocks;
   double of_rows = 0;  // bytes_of_row, summed over all rows
+  for (std::size_t batch = 0; batch < nested_[slot].size(); ++batch) {
+    if (nested_[slot][batch].codec == ArrowCodec::kNone) continue;
+    std::uint64_t bytes = 0;
+    for_each_buffer(nested_[slot][batch].array, [&](const ArrowBuffer& buffer) { bytes += buffer.bytes; });
+    blocks.bytes += bytes;
+    of_rows += static_cast<double>(bytes) * static_cast<double>(ends_[batch] - (batch == 0 ? 0 : ends_[batch - 1]));
+  }
   for (const ArrowChunk& chunk : slots_[slot]) {
     const ArrowChunk::PlainBytes plain = chunk.plain_bytes();
     blocks.bytes += plain.all;
@@ -239,13 +285,21 @@ ArrowTable::Blocks ArrowTable::blocks(std::size_t slot) const {
 
 void ArrowTable::find_blocks(std::uint64_t row, std::size_t slot, std::vector<FileRange>& blocks) const {
   const Location at = find_sample(row);
+  if (!nested_[slot].empty()) {
+    const NestedBatch& batch = nested_[slot][at.batch];
+    if (batch.codec == ArrowCodec::kNone && !file().storage->is_remote()) return;
+    for_each_buffer(batch.array, [&](const ArrowBuffer& buffer) {
+      if (!cache_->is_expected({this, buffer.offset})) blocks.push_back({buffer.offset, buffer.bytes});
+    });
+    return;
+  }
   const ArrowBuffer& data = slots_[slot][at.batch].buffer_of(at.row);
   if (!cache_->is_expected({this, data.offset})) blocks.push_back({data.offset, data.bytes});
 }
 
 std::uint64_t ArrowTable::offset_of(std::uint64_t row) const {
   const Location at = find_sample(row);
-  if (slots_.empty() || slots_.front().size() <= at.batch) return 0;
+  if (slots_.empty() || slots_.front().size() <= at.batch || !nested_.front().empty()) return 0;
   const ArrowChunk& chunk = slots_.front()[at.batch];
   const auto location = chunk.location(at.row);
   return location && location->in == CellLocation::In::kFile ? location->offset : chunk.data().offset;

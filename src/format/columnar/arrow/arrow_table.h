@@ -71,14 +71,24 @@ class ArrowTable final : public ColumnTable {
                                                           std::shared_ptr<const void>& pin) const;
   // Returns the decompressed contents of a buffer; `requests` is the number of values that the caller reads.
   Result<std::span<const std::byte>> contents(const storage::Reader& reader, const ArrowBuffer& buffer,
-                                              const ArrowChunk& chunk, std::uint64_t requests,
+                                              ArrowCodec codec, std::uint64_t rows, std::uint64_t requests,
                                               std::shared_ptr<const void>& pin) const;
+
+  // A batch of a nested column.
+  struct NestedBatch {
+    ArrowArray array;
+    ArrowCodec codec = ArrowCodec::kNone;
+  };
+  Result<TableCell> unpack_nested(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
+                                  std::shared_ptr<const void>& pin) const;
 
   ArrowMessages messages_;  // the messages of batches are released once they are loaded
   std::vector<ColumnType> types_;
-  std::vector<std::uint64_t> ends_;              // number of rows up to the end of each batch
-  std::vector<std::vector<ArrowChunk>> slots_;   // by slot, then by batch
-  std::vector<std::vector<std::byte>> numbers_;  // by slot: the joined numbers, or empty
+  std::vector<std::uint64_t> ends_;               // number of rows up to the end of each batch
+  std::vector<std::vector<ArrowChunk>> slots_;    // by slot, then by batch; empty chunks for nested columns
+  std::vector<std::vector<NestedBatch>> nested_;  // by slot, then by batch; empty for other columns
+  std::vector<std::vector<std::size_t>> paths_;   // by slot: ArrowColumn::path
+  std::vector<std::vector<std::byte>> numbers_;   // by slot: the joined numbers, or empty
   // The uncompressed buffers of lists, by slot and batch, for numbers(). nullptr if they do not fit into memory; lists
   // are then read one by one.
   std::unique_ptr<ResidentBlocks> lists_;

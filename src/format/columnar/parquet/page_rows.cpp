@@ -138,7 +138,7 @@ std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions
                           PageRows& rows) {
   std::uint32_t next = 0;
   const std::vector<unsigned>& lists = column.list_definitions;
-  const bool is_nested = lists.size() > 1;
+  const bool is_nested = lists.size() > 1 || column.is_member;
   for (std::size_t i = 0; i < repetitions.size(); ++i) {
     const std::uint32_t level = definitions[i];
     std::size_t present = 0;
@@ -153,7 +153,8 @@ std::uint64_t place_lists(const ParquetColumn& column, const Levels& definitions
       if (is_nested) rows.entry_begins.push_back(static_cast<std::uint32_t>(i));
     }
     if (is_nested)
-      rows.entries.push_back({static_cast<std::uint8_t>(repetitions[i]), static_cast<std::uint8_t>(present)});
+      rows.entries.push_back({static_cast<std::uint8_t>(repetitions[i]), static_cast<std::uint8_t>(present),
+                              static_cast<std::uint8_t>(level)});
     if (is_lacking && rows.has_null.empty()) rows.begins_with_null = true;
     if (is_lacking && !rows.has_null.empty()) rows.has_null.back() = 1;
     next += level == column.most_definition;

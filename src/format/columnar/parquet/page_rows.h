@@ -32,10 +32,12 @@ struct PageRows {
   std::vector<std::uint8_t> is_null = {}, has_null = {};
   bool begins_with_null = false;    // whether there is a null before the first row
   bool has_nulls_in_lists = false;  // whether a list is null or contains a null
-  // For nested lists: the levels of the entries, the first entry of each row, and the end of the last row.
+  // For nested lists and members of nested columns: the levels of the entries, the first entry of each row, and the end
+  // of the last row.
   struct Entry {
     std::uint8_t repetition = 0;  // depth of the list that gets a new element; 0 for a new row
     std::uint8_t present = 0;     // number of nested lists that have an element here
+    std::uint8_t definition = 0;  // level: how much of the value's path is present
   };
   std::vector<Entry> entries = {};
   std::vector<std::uint32_t> entry_begins = {};

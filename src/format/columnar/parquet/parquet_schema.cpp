@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "format/columnar/features.h"
+#include "format/columnar/parquet/nested_column.h"
 #include "format/columnar/parquet/stored_arrow_schema.h"
 
 namespace feedline::format {
@@ -191,6 +194,7 @@ class SchemaWalk {
     column.type.is_file = above.is_file;
     if (static_cast<int>(*node.type) > static_cast<int>(ParquetType::kFixedBytes)) return false;
     set_leaf(node, column);
+    column.value = column.type.holds;
     if (column.stored == ParquetType::kFixedBytes && column.value_bytes == 0) return false;
     if (above.repetition > 0) {
       std::string lists = above.is_map ? "a map of " : "";
@@ -212,6 +216,64 @@ class SchemaWalk {
   std::vector<ParquetColumn> columns_;
 };
 
+std::string shown_of(const NestedNode& node) {
+  constexpr std::string_view kKinds[] = {"values", "structs", "lists", "maps"};
+  if (node.kind == NestedNode::Kind::kMap) return "map";
+  return "list of " + std::string(kKinds[static_cast<std::size_t>(node.children.front().kind)]);
+}
+
+// Appends the leaves below a node to `leaves`. Returns false if one of them is missing or cannot be written as JSON.
+bool take_leaves(const NestedNode& node, const std::vector<ParquetColumn>& columns,
+                 std::vector<ParquetColumn>& leaves) {
+  if (node.kind == NestedNode::Kind::kLeaf) {
+    const auto found = std::ranges::find(columns, node.leaf, &ParquetColumn::leaf);
+    if (found == columns.end() || found->value == Holds::kBytes || found->value == Holds::kOther) return false;
+    leaves.push_back(*found);
+    leaves.back().is_member = true;
+    return true;
+  }
+  if (node.kind == NestedNode::Kind::kMap) {  // names of JSON objects are text
+    std::vector<ParquetColumn> key;
+    if (node.children.front().kind != NestedNode::Kind::kLeaf || !take_leaves(node.children.front(), columns, key) ||
+        key.front().value != Holds::kText)
+      return false;
+  }
+  return std::ranges::all_of(node.children,
+                             [&](const NestedNode& child) { return take_leaves(child, columns, leaves); });
+}
+
+// Adds nested columns in place of those members that cannot be read by themselves.
+void add_nested(const ParquetMetadata& metadata, std::vector<ParquetColumn>& columns) {
+  for (NestedRoot& root : find_nested(metadata.schema)) {
+    ParquetColumn made;
+    made.type = {.name = root.name, .holds = Holds::kText, .shown = shown_of(root.node)};
+    made.type.is_json = made.type.is_nested = true;
+    std::vector<ParquetColumn> leaves;
+    if (!take_leaves(root.node, columns, leaves)) continue;
+    const auto is_part = [&](const ParquetColumn& column) {
+      return std::ranges::find(leaves, column.leaf, &ParquetColumn::leaf) != leaves.end();
+    };
+    const auto is_unread = [&](const ParquetColumn& column) {
+      return is_part(column) && column.type.holds != Holds::kNumbers;
+    };
+    const auto first = std::ranges::find_if(columns, is_unread);
+    if (first == columns.end()) continue;
+    for (ParquetColumn& column : columns)
+      if (is_part(column)) column.is_member = column.type.is_member = true;
+    made.leaf = leaves.front().leaf;
+    made.most_definition = leaves.front().most_definition;
+    made.most_repetition = leaves.front().most_repetition;
+    made.nested = std::make_shared<const NestedColumn>(std::move(root.node), std::move(leaves));
+    const auto leaves_of = std::span(made.nested->leaves);
+    const auto at = columns.insert(first, std::move(made));
+    const auto is_replaced = [&](const ParquetColumn& column) {
+      return !column.nested && column.type.holds != Holds::kNumbers &&
+             std::ranges::find(leaves_of, column.leaf, &ParquetColumn::leaf) != leaves_of.end();
+    };
+    columns.erase(std::remove_if(at + 1, columns.end(), is_replaced), columns.end());
+  }
+}
+
 }  // namespace
 
 Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& metadata) {
@@ -219,6 +281,7 @@ Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& me
   if (!walk.walk({}, true) || !walk.is_done())
     return data_error("the schema in the footer is not a tree: the file is damaged", "format");
   auto columns = walk.take();
+  add_nested(metadata, columns);
   std::vector<ColumnType*> types;
   for (ParquetColumn& column : columns) types.push_back(&column.type);
   FEEDLINE_CHECK_OK(take_arrow_types(metadata.arrow_schema, types));

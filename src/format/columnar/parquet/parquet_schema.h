@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "feedline/error.h"
@@ -11,7 +12,9 @@
 
 namespace feedline::format {
 
-// A leaf of the schema that can be read as a field.
+struct NestedColumn;
+
+// A leaf of the schema, or a nested column that is read as JSON.
 struct ParquetColumn {
   ColumnType type;
   std::size_t leaf = 0;  // index of the leaf, and of its chunk in each row group
@@ -22,9 +25,13 @@ struct ParquetColumn {
   unsigned most_definition = 0, most_repetition = 0;
   // For each list, the lowest definition level at which it has an element; the outermost list is first.
   std::vector<unsigned> list_definitions = {};
+  Holds value = Holds::kOther;  // what a single value holds
+  bool is_member = false;       // also part of a nested column, so that its pages need the levels of their entries
+  std::shared_ptr<const NestedColumn> nested = nullptr;
 };
 
-// Returns the columns of a file. Columns that cannot be fields have the type Holds::kOther. Fails with kData if the
+// Returns the columns of a file. Lists and maps whose members cannot all be read as arrays are nested columns, which
+// replace these members. Columns that cannot be fields have the type Holds::kOther. Fails with kData if the
 // schema is inconsistent.
 Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& metadata);
 

@@ -65,32 +65,50 @@ ParquetTable::ParquetTable(ShardFile file, bool is_checked, ParquetMetadata meta
 // Returns the positions of the page indexes for these columns in all row groups that have page indexes.
 std::vector<ByteRange> ParquetTable::page_indexes(const std::vector<std::size_t>& columns) const {
   std::vector<ByteRange> ranges;
-  for (const std::size_t chosen : columns)
+  const auto add = [&](const ParquetColumn& column) {
     for (const ParquetRowGroup& group : metadata_.groups) {
-      const ParquetColumnChunk& chunk = group.columns[columns_[chosen].leaf];
+      const ParquetColumnChunk& chunk = group.columns[column.leaf];
       if (chunk.index_offset > 0 && chunk.index_bytes > 0)
         ranges.push_back(
             {static_cast<std::uint64_t>(chunk.index_offset), static_cast<std::uint64_t>(chunk.index_bytes)});
     }
+  };
+  for (const std::size_t chosen : columns) {
+    if (!columns_[chosen].nested) add(columns_[chosen]);
+    if (columns_[chosen].nested) std::ranges::for_each(columns_[chosen].nested->leaves, add);
+  }
   return ranges;
 }
 
 Result<void> ParquetTable::choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) {
   bring_together(reader, [&] { return page_indexes(columns); });
   for (const std::size_t chosen : columns) {
-    Slot slot{.column = columns_[chosen], .groups = {}};
-    for (const ParquetRowGroup& group : metadata_.groups) {
-      const ParquetColumnChunk& chunk = group.columns[slot.column.leaf];
-      const bool may_lack = slot.column.most_definition > 0;
-      slot.may_have_nulls |= may_lack && (chunk.nulls != 0 || slot.column.most_repetition > 0);
-      FEEDLINE_CHECK_OK(add_group(reader, group, slot));
-    }
-    expect_plain_values(slot);
-    expect_numbers(slot);
+    FEEDLINE_TRY(Slot slot, make_slot(reader, columns_[chosen]));
     slots_.push_back(std::move(slot));
   }
   metadata_ = {};
   return {};
+}
+
+Result<ParquetTable::Slot> ParquetTable::make_slot(const storage::Reader& reader, const ParquetColumn& column) {
+  Slot slot{.column = column, .groups = {}};
+  if (column.nested) {
+    slot.may_have_nulls = true;
+    for (const ParquetColumn& leaf : column.nested->leaves) {
+      FEEDLINE_TRY(Slot member, make_slot(reader, leaf));
+      slot.members.push_back(std::move(member));
+    }
+    return slot;
+  }
+  for (const ParquetRowGroup& group : metadata_.groups) {
+    const ParquetColumnChunk& chunk = group.columns[slot.column.leaf];
+    const bool may_lack = slot.column.most_definition > 0;
+    slot.may_have_nulls |= may_lack && (chunk.nulls != 0 || slot.column.most_repetition > 0);
+    FEEDLINE_CHECK_OK(add_group(reader, group, slot));
+  }
+  expect_plain_values(slot);
+  expect_numbers(slot);
+  return slot;
 }
 
 Result<void> ParquetTable::add_group(const storage::Reader& reader, const ParquetRowGroup& group, Slot& slot) const {
@@ -318,6 +336,7 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
 Result<TableCell> ParquetTable::unpack(const storage::Reader& reader, std::uint64_t row, std::size_t number,
                                        std::shared_ptr<const void>& pin) const {
   const Slot& slot = slots_[number];
+  if (slot.column.nested) return assemble(reader, slot, row, pin);
   FEEDLINE_CHECK_OK(find_pages(reader, slot, group_of(row)));
   const Location at = find_sample(row, slot);
   FEEDLINE_TRY(const auto page, page_of(reader, slot, at.group, at.page));
@@ -329,6 +348,47 @@ Result<TableCell> ParquetTable::unpack(const storage::Reader& reader, std::uint6
   const std::uint64_t value = page->value_of.empty() ? at.row : page->value_of[at.row];
   if (value == PageRows::kNull) return TableCell{.is_null = true};
   return TableCell{false, page->values.at(value), {}};
+}
+
+// Reads the values of a leaf in a row, which may continue in the pages after the page where it begins.
+Result<NestedLeaf> ParquetTable::leaf_at(const storage::Reader& reader, const Slot& slot, std::uint64_t row) const {
+  FEEDLINE_CHECK_OK(find_pages(reader, slot, group_of(row)));
+  const Location at = find_sample(row, slot);
+  const PageIndex& index = slot.groups[at.group];
+  NestedLeaf leaf{.column = &slot.column};
+  const auto add = [&](const std::shared_ptr<const PageRows>& page, std::size_t first_entry, std::size_t end_entry,
+                       std::size_t first, std::size_t end) {
+    leaf.entries.insert(leaf.entries.end(), page->entries.begin() + static_cast<std::ptrdiff_t>(first_entry),
+                        page->entries.begin() + static_cast<std::ptrdiff_t>(end_entry));
+    for (std::size_t value = first; value < end; ++value) leaf.values.push_back(page->values.at(value));
+    leaf.pins.push_back(page);
+  };
+  FEEDLINE_TRY(const auto page, page_of(reader, slot, at.group, at.page));
+  add(page, page->entry_begins[at.row], page->entry_begins[at.row + 1], page->begins[at.row], page->begins[at.row + 1]);
+  if (at.row + 1 < page->rows || index.begin_with_rows) return leaf;
+  for (std::size_t next = at.page + 1; next < index.pages.size(); ++next) {
+    FEEDLINE_TRY(const auto more, page_of(reader, slot, at.group, next));
+    add(more, 0, more->entry_begins.front(), 0, more->begins.front());
+    if (more->rows > 0) break;
+  }
+  return leaf;
+}
+
+Result<TableCell> ParquetTable::assemble(const storage::Reader& reader, const Slot& slot, std::uint64_t row,
+                                         std::shared_ptr<const void>& pin) const {
+  std::vector<NestedLeaf> leaves;
+  for (const Slot& member : slot.members) {
+    FEEDLINE_TRY(leaves.emplace_back(), leaf_at(reader, member, row));
+  }
+  auto json = std::make_shared<std::string>();
+  const auto is_present = append_nested(slot.column.nested->node, leaves, *json);
+  if (!is_present) {
+    const Location at = find_sample(row, slot.members.front());
+    return at_page(slot.members.front().groups[at.group].pages[at.page], is_present.error());
+  }
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(*json));
+  pin = std::move(json);
+  return *is_present ? TableCell{false, bytes, {}} : TableCell{.is_null = true};
 }
 
 Result<std::optional<NumberRun>> ParquetTable::numbers(const storage::Reader& reader, std::span<const GatheredRow> rows,
@@ -358,18 +418,27 @@ Result<std::optional<NumberRun>> ParquetTable::numbers(const storage::Reader& re
 }
 
 // Uncompressed values are located when their page is first read, and are then read individually.
-ParquetTable::Blocks ParquetTable::blocks(std::size_t slot) const {
+ParquetTable::Blocks ParquetTable::blocks(std::size_t number) const {
+  return number < slots_.size() ? blocks_of(slots_[number]) : Blocks();
+}
+
+ParquetTable::Blocks ParquetTable::blocks_of(const Slot& slot) const {
   Blocks blocks;
-  if (slot >= slots_.size() || slots_[slot].locations) return blocks;
-  if (slots_[slot].is_resident && keeps_numbers_.load(std::memory_order_relaxed)) return blocks;
+  for (const Slot& member : slot.members) {
+    const Blocks more = blocks_of(member);
+    blocks.bytes += more.bytes;
+    blocks.bytes_of_row += more.bytes_of_row;
+  }
+  if (slot.column.nested || slot.locations) return blocks;
+  if (slot.is_resident && keeps_numbers_.load(std::memory_order_relaxed)) return blocks;
   double of_rows = 0;  // bytes_of_row, summed over all rows
   for (std::size_t number = 0; number < ends_.size(); ++number) {
-    if (const LateChunk* const chunk = unknown_chunk(slots_[slot], number)) {  // as if it were one block
+    if (const LateChunk* const chunk = unknown_chunk(slot, number)) {  // as if it were one block
       blocks.bytes += plain_bytes_of(chunk->chunk);
       of_rows += static_cast<double>(plain_bytes_of(chunk->chunk)) * static_cast<double>(chunk->rows);
       continue;
     }
-    const PageIndex& group = slots_[slot].groups[number];
+    const PageIndex& group = slot.groups[number];
     if (group.pages.empty()) continue;
     blocks.bytes += group.plain_bytes;
     double packed = 0;
@@ -384,7 +453,12 @@ ParquetTable::Blocks ParquetTable::blocks(std::size_t slot) const {
 }
 
 void ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vector<FileRange>& blocks) const {
-  const Slot& slot = slots_[number];
+  find_blocks_of(row, slots_[number], blocks);
+}
+
+void ParquetTable::find_blocks_of(std::uint64_t row, const Slot& slot, std::vector<FileRange>& blocks) const {
+  for (const Slot& member : slot.members) find_blocks_of(row, member, blocks);
+  if (slot.column.nested) return;
   if (const LateChunk* const chunk = unknown_chunk(slot, group_of(row))) {
     blocks.push_back({chunk->location.offset, chunk->location.bytes});
     return;
@@ -401,9 +475,10 @@ void ParquetTable::find_blocks(std::uint64_t row, std::size_t number, std::vecto
 
 std::uint64_t ParquetTable::offset_of(std::uint64_t row) const {
   if (slots_.empty()) return 0;
-  if (const LateChunk* const chunk = unknown_chunk(slots_.front(), group_of(row))) return chunk->location.offset;
-  const Location at = find_sample(row, slots_.front());
-  return slots_.front().groups[at.group].pages[at.page].offset;
+  const Slot& slot = slots_.front().column.nested ? slots_.front().members.front() : slots_.front();
+  if (const LateChunk* const chunk = unknown_chunk(slot, group_of(row))) return chunk->location.offset;
+  const Location at = find_sample(row, slot);
+  return slot.groups[at.group].pages[at.page].offset;
 }
 
 }  // namespace feedline::format

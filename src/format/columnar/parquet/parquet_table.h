@@ -8,6 +8,7 @@
 
 #include "format/columnar/block_cache.h"
 #include "format/columnar/column_table.h"
+#include "format/columnar/parquet/nested_column.h"
 #include "format/columnar/parquet/page_index.h"
 #include "format/columnar/parquet/parquet_metadata.h"
 #include "format/columnar/parquet/parquet_schema.h"
@@ -64,6 +65,7 @@ class ParquetTable final : public ColumnTable {
     std::unique_ptr<ResidentBlocks> resident = nullptr;
     bool is_resident = false;
     std::vector<std::size_t> first_pages = {};  // index of each group's first page in `locations` and `resident`
+    std::vector<Slot> members = {};             // of a nested column, which has no pages of its own
   };
   struct Location {
     std::size_t group, page;
@@ -72,8 +74,11 @@ class ParquetTable final : public ColumnTable {
 
   ParquetTable(ShardFile file, bool is_checked, ParquetMetadata metadata, std::vector<ParquetColumn> columns,
                std::shared_ptr<BlockCache> cache);
+  Result<Slot> make_slot(const storage::Reader& reader, const ParquetColumn& column);
   void expect_plain_values(Slot& slot) const;
   void expect_numbers(Slot& slot);
+  Blocks blocks_of(const Slot& slot) const;
+  void find_blocks_of(std::uint64_t row, const Slot& slot, std::vector<FileRange>& blocks) const;
   const ValueLocations::Page* known_locations(const Slot& slot, const Location& at) const;
   std::vector<ByteRange> page_indexes(const std::vector<std::size_t>& columns) const;
   Result<void> add_group(const storage::Reader& reader, const ParquetRowGroup& group, Slot& slot) const;
@@ -87,6 +92,10 @@ class ParquetTable final : public ColumnTable {
                                                   std::size_t page, std::uint64_t requests = 1) const;
   Result<std::shared_ptr<const PageValues>> dictionary_of(const storage::Reader& reader, const Slot& slot,
                                                           std::size_t group) const;
+  // Requires: the slot's column is nested.
+  Result<TableCell> assemble(const storage::Reader& reader, const Slot& slot, std::uint64_t row,
+                             std::shared_ptr<const void>& pin) const;
+  Result<NestedLeaf> leaf_at(const storage::Reader& reader, const Slot& slot, std::uint64_t row) const;
   Result<TableCell> list_at(const storage::Reader& reader, const Slot& slot, const Location& at,
                             std::shared_ptr<const PageRows> page, std::shared_ptr<const void>& pin) const;
 

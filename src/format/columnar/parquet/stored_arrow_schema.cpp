@@ -45,6 +45,7 @@ void take(const ColumnType& arrow, ColumnType& column) {
   // Some time columns have a different unit in Parquet than in the Arrow schema. The values have the unit specified in
   // Parquet.
   if (!column.unit.empty() && column.unit != arrow.unit) return;
+  if (column.is_nested) return;
   if (column.holds == Holds::kText) column.is_json = arrow.is_json;
   if (arrow.meaning.empty()) return;
   column.unit = arrow.unit;

@@ -542,8 +542,8 @@ def _a_column_of_lists_as_an_image(s: Samples) -> None:
     _read(s.write("a.arrow", made_arrow.stream(rows)), fields=("tags:image",))
 
 
-def _a_column_of_lists_of_text_of_arrow(s: Samples) -> None:
-    rows = [{"image": s.jpeg, "tags": ["a", "b"]}]
+def _a_column_of_lists_of_bytes_of_arrow(s: Samples) -> None:
+    rows = [{"image": s.jpeg, "tags": [b"a", b"b"]}]
     _read(s.write("a.arrow", made_arrow.stream(rows)), fields=("image", "tags"))
 
 
@@ -615,7 +615,7 @@ def _a_column_of_maps_of_parquet(s: Samples) -> None:
     import pyarrow.parquet as pq
 
     s.write("a.parquet", "")
-    meta = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    meta = pa.array([[(7, 1)]], pa.map_(pa.int32(), pa.int64()))
     pq.write_table(pa.table({"image": [s.jpeg], "meta": meta}), "here/a.parquet")
     _read("here/a.parquet", fields=("image", "meta"))
 

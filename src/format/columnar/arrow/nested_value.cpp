@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "format/columnar/arrow/nested_value.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "format/columnar/json_text.h"
+
+namespace feedline::format {
+namespace {
+
+constexpr std::uint64_t kViewBytes = 16, kFewBytes = 12, kFewAt = 4, kBufferAt = 8, kOffsetAt = 12;
+
+bool is_map(const ArrowField& field) { return is_list(field.layout) && !field.is_known && field.shown == "map"; }
+
+class NestedWriter {
+ public:
+  NestedWriter(const BufferContents& contents, std::string& json) : contents_(contents), json_(json) {}
+
+  Result<bool> is_null(const ArrowArray& array, std::uint64_t i) const {
+    if (i >= array.length) return damaged(array);
+    if (array.field->layout == ArrowLayout::kNothing) return true;
+    if (array.nulls == 0 || array.buffers.empty() || array.buffers.front().bytes == 0) return false;
+    FEEDLINE_TRY(const auto mask, contents_(array.buffers.front()));
+    if (i / 8 >= mask.size()) return damaged(array);
+    return (std::to_integer<unsigned>(mask[i / 8]) >> (i % 8) & 1U) == 0;
+  }
+
+  // Returns false if the value is null.
+  Result<bool> append(const ArrowArray& array, std::uint64_t i) {
+    FEEDLINE_TRY(const bool nothing, is_null(array, i));
+    if (nothing) return json_ += "null", false;
+    switch (array.field->layout) {
+      case ArrowLayout::kStruct:
+        FEEDLINE_CHECK_OK(append_struct(array, i));
+        break;
+      case ArrowLayout::kBinary:
+      case ArrowLayout::kLargeBinary:
+      case ArrowLayout::kBinaryView:
+        FEEDLINE_CHECK_OK(append_text(array, i));
+        break;
+      case ArrowLayout::kFixed:
+        FEEDLINE_CHECK_OK(append_number(array, i));
+        break;
+      default:
+        FEEDLINE_CHECK_OK(append_list(array, i));
+    }
+    return true;
+  }
+
+ private:
+  struct Range {
+    std::uint64_t begin = 0, end = 0;
+  };
+
+  static std::unexpected<Error> damaged(const ArrowArray& array) {
+    auto error =
+        data_error("a nested value exceeds its array: the file is damaged; copy or download it again", "format");
+    if (!array.buffers.empty()) error.error().where.offset = array.buffers.front().offset;
+    return error;
+  }
+
+  // Returns number `i` of `width` bytes in a buffer.
+  Result<std::uint64_t> number(const ArrowArray& array, std::size_t buffer, std::uint64_t i,
+                               std::uint64_t width) const {
+    FEEDLINE_TRY(const auto bytes, contents_(array.buffers[buffer]));
+    if (i >= bytes.size() / width) return damaged(array);
+    std::uint64_t value = 0;
+    std::memcpy(&value, bytes.data() + i * width, width);
+    return value;
+  }
+
+  Result<Range> range_of(const ArrowArray& array, std::uint64_t i) const {
+    const ArrowLayout layout = array.field->layout;
+    if (layout == ArrowLayout::kFixedList) return Range{i * array.field->list_size, (i + 1) * array.field->list_size};
+    const bool is_wide = layout == ArrowLayout::kLargeList || layout == ArrowLayout::kLargeListView ||
+                         layout == ArrowLayout::kLargeBinary;
+    const std::uint64_t width = is_wide ? 8 : 4;
+    FEEDLINE_TRY(const std::uint64_t begin, number(array, 1, i, width));
+    if (layout == ArrowLayout::kListView || layout == ArrowLayout::kLargeListView) {
+      FEEDLINE_TRY(const std::uint64_t size, number(array, 2, i, width));
+      return Range{begin, begin + size};
+    }
+    FEEDLINE_TRY(const std::uint64_t end, number(array, 1, i + 1, width));
+    return Range{begin, end};
+  }
+
+  Result<void> append_struct(const ArrowArray& array, std::uint64_t i) {
+    json_ += '{';
+    for (const ArrowArray& child : array.children) {
+      if (&child != &array.children.front()) json_ += ", ";
+      FEEDLINE_CHECK_OK(append_json_text(std::as_bytes(std::span(child.field->name)), json_));
+      json_ += ": ";
+      FEEDLINE_CHECK_OK(append(child, i));
+    }
+    json_ += '}';
+    return {};
+  }
+
+  Result<void> append_list(const ArrowArray& array, std::uint64_t i) {
+    FEEDLINE_TRY(const Range range, range_of(array, i));
+    const ArrowArray& child = array.children.front();
+    if (range.begin > range.end || range.end > child.length) return damaged(array);
+    const bool has_pairs = is_map(*array.field);
+    json_ += has_pairs ? '{' : '[';
+    for (std::uint64_t element = range.begin; element < range.end; ++element) {
+      if (element > range.begin) json_ += ", ";
+      if (!has_pairs) {
+        FEEDLINE_CHECK_OK(append(child, element));
+        continue;
+      }
+      FEEDLINE_TRY(const bool has_key, append(child.children[0], element));
+      if (!has_key) return damaged(array);
+      json_ += ": ";
+      FEEDLINE_CHECK_OK(append(child.children[1], element));
+    }
+    json_ += has_pairs ? '}' : ']';
+    return {};
+  }
+
+  Result<void> append_text(const ArrowArray& array, std::uint64_t i) {
+    if (array.field->layout == ArrowLayout::kBinaryView) return append_view(array, i);
+    FEEDLINE_TRY(const Range range, range_of(array, i));
+    return append_part(array, 2, range.begin, range.end - range.begin);
+  }
+
+  Result<void> append_part(const ArrowArray& array, std::size_t buffer, std::uint64_t begin, std::uint64_t bytes) {
+    if (bytes == 0) return append_json_text({}, json_);
+    if (buffer >= array.buffers.size()) return damaged(array);
+    FEEDLINE_TRY(const auto text, contents_(array.buffers[buffer]));
+    if (begin > text.size() || bytes > text.size() - begin) return damaged(array);
+    return append_json_text(text.subspan(begin, bytes), json_);
+  }
+
+  Result<void> append_view(const ArrowArray& array, std::uint64_t i) {
+    FEEDLINE_TRY(const auto views, contents_(array.buffers[1]));
+    if (i >= views.size() / kViewBytes) return damaged(array);
+    const auto view = views.subspan(i * kViewBytes, kViewBytes);
+    const auto part = [&](std::uint64_t at) {
+      std::uint32_t value = 0;
+      std::memcpy(&value, view.data() + at, sizeof value);
+      return value;
+    };
+    const std::uint32_t bytes = part(0);
+    if (bytes <= kFewBytes) return append_json_text(view.subspan(kFewAt, bytes), json_);
+    return append_part(array, std::size_t{2} + part(kBufferAt), part(kOffsetAt), bytes);
+  }
+
+  Result<void> append_number(const ArrowArray& array, std::uint64_t i) {
+    FEEDLINE_TRY(const auto bytes, contents_(array.buffers[1]));
+    if (array.field->bits == 1) {
+      if (i / 8 >= bytes.size()) return damaged(array);
+      json_ += (std::to_integer<unsigned>(bytes[i / 8]) >> (i % 8) & 1U) != 0 ? "true" : "false";
+      return {};
+    }
+    const std::uint64_t width = array.field->bits / 8;
+    if (i >= bytes.size() / width) return damaged(array);
+    append_json_number(*array.field->dtype, bytes.subspan(i * width, width), json_);
+    return {};
+  }
+
+  const BufferContents& contents_;
+  std::string& json_;
+};
+
+}  // namespace
+
+bool may_be_json(const ArrowField& field) {
+  if (field.dictionary) return false;
+  switch (field.layout) {
+    case ArrowLayout::kNothing:
+      return field.is_known;
+    case ArrowLayout::kFixed:
+      return field.is_known && field.dtype.has_value();
+    case ArrowLayout::kBinary:
+    case ArrowLayout::kLargeBinary:
+    case ArrowLayout::kBinaryView:
+      return field.is_text;
+    case ArrowLayout::kStruct:
+      return std::ranges::all_of(field.children, may_be_json);
+    default:
+      break;
+  }
+  if (!is_list(field.layout) || field.children.size() != 1) return false;
+  const ArrowField& child = field.children.front();
+  if (!is_map(field)) return field.is_known && may_be_json(child);
+  return child.layout == ArrowLayout::kStruct && child.children.size() == 2 && is_binary(child.children[0].layout) &&
+         may_be_json(child);
+}
+
+Result<bool> append_nested(const ArrowArray& array, std::span<const std::size_t> path, std::uint64_t row,
+                           const BufferContents& contents, std::string& json) {
+  NestedWriter writer(contents, json);
+  const ArrowArray* at = &array;
+  for (const std::size_t step : path) {
+    FEEDLINE_TRY(const bool is_null, writer.is_null(*at, row));
+    if (is_null) return false;
+    at = &at->children[step];
+  }
+  return writer.append(*at, row);
+}
+
+void for_each_buffer(const ArrowArray& array, const std::function<void(const ArrowBuffer& buffer)>& use) {
+  for (std::size_t i = array.nulls == 0 ? 1 : 0; i < array.buffers.size(); ++i)
+    if (array.buffers[i].bytes > 0) use(array.buffers[i]);
+  for (const ArrowArray& child : array.children) for_each_buffer(child, use);
+}
+
+}  // namespace feedline::format

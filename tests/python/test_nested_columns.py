@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of structs, lists of text and maps in Parquet and Arrow files, which are opened as JSON."""
+
+import pathlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import feedline
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+feather = pytest.importorskip("pyarrow.feather")
+
+PART = pa.struct([("type", pa.string()), ("text", pa.string())])
+MESSAGE = pa.struct(
+    [
+        ("role", pa.string()),
+        ("content", pa.string()),
+        ("number", pa.int64()),
+        ("small", pa.uint8()),
+        ("real", pa.float64()),
+        ("single", pa.float32()),
+        ("flag", pa.bool_()),
+        ("parts", pa.list_(PART)),
+    ]
+)
+SCHEMA = pa.schema(
+    [
+        ("messages", pa.list_(MESSAGE)),
+        ("tags", pa.list_(pa.string())),
+        ("about", pa.struct([("turns", pa.large_list(pa.struct([("text", pa.large_string())])))])),
+        ("pairs", pa.map_(pa.string(), pa.list_(pa.int32()))),
+        ("deep", pa.list_(pa.list_(pa.list_(pa.string())))),
+        ("id", pa.int64()),
+    ]
+)
+ROWS = 300
+
+
+def _made_rows(seed: int) -> list[dict[str, Any]]:
+    draw = random.Random(seed)
+
+    def maybe(value: Any) -> Any:
+        return None if draw.random() < 0.15 else value
+
+    def text() -> Any:
+        return maybe(draw.choice(["", "a", 'é"\\\n\t\x01', "x" * draw.randrange(60), "日本"]))
+
+    def message() -> Any:
+        return {
+            "role": draw.choice(["user", "assistant"]),
+            "content": text(),
+            "number": maybe(draw.choice([0, -5, 2**62])),
+            "small": draw.randrange(256),
+            "real": maybe(draw.choice([0.5, 1.0, -1e300, 1e-7, float("inf")])),
+            "single": maybe(draw.choice([0.5, 1.0, -3.0])),
+            "flag": maybe(draw.random() < 0.5),
+            "parts": maybe([maybe({"type": "text", "text": text()}) for _ in range(draw.randrange(4))]),
+        }
+
+    return [
+        {
+            "messages": maybe([maybe(message()) for _ in range(draw.randrange(5))]),
+            "tags": maybe([text() for _ in range(draw.randrange(4))]),
+            "about": maybe({"turns": maybe([maybe({"text": text()}) for _ in range(draw.randrange(3))])}),
+            "pairs": maybe([(f"key {i}", maybe([i, -i])) for i in range(draw.randrange(3))]),
+            "deep": maybe(
+                [maybe([maybe([text()]) for _ in range(draw.randrange(3))]) for _ in range(draw.randrange(3))]
+            ),
+            "id": index,
+        }
+        for index in range(ROWS)
+    ]
+
+
+def _parquet(**options: Any) -> Callable[[Any, pathlib.Path], None]:
+    return lambda table, path: pq.write_table(table, path, **options)
+
+
+def _arrow(compression: str) -> Callable[[Any, pathlib.Path], None]:
+    return lambda table, path: feather.write_feather(table, str(path), compression=compression, chunksize=70)
+
+
+def _stream(table: Any, path: pathlib.Path) -> None:
+    with pa.ipc.new_stream(str(path), table.schema) as stream:
+        stream.write_table(table, max_chunksize=77)
+
+
+WRITERS = {
+    "snappy.parquet": _parquet(row_group_size=90),
+    "pages.parquet": _parquet(
+        compression="zstd", data_page_size=200, write_batch_size=7, data_page_version="2.0", use_dictionary=False
+    ),
+    "rows.parquet": _parquet(compression="none", data_page_size=100, write_batch_size=1, write_page_index=True),
+    "legacy.parquet": _parquet(use_compliant_nested_type=False, compression="gzip"),
+    "plain.arrow": _arrow("uncompressed"),
+    "lz4.arrow": _arrow("lz4"),
+    "zstd.arrow": _arrow("zstd"),
+    "stream.arrow": _stream,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_rows_equal_those_of_pyarrow(tmp_path: pathlib.Path, name: str) -> None:
+    table = pa.Table.from_pylist(_made_rows(1), schema=SCHEMA)
+    path = tmp_path / name
+    WRITERS[name](table, path)
+    dataset = feedline.open(path, missing="none")
+    rows = table.to_pylist()
+    order = list(range(ROWS))
+    random.Random(2).shuffle(order)
+    for index in order:
+        sample, row = dataset[index], rows[index]
+        assert sample.messages == row["messages"], index
+        assert sample.tags == row["tags"], index
+        assert sample.about_turns == (None if row["about"] is None else row["about"]["turns"]), index
+        assert sample.pairs == (None if row["pairs"] is None else dict(row["pairs"])), index
+        assert sample.deep == row["deep"], index
+        assert sample.id == index
+    # json numbers are equal for 1 and 1.0, so the types are compared too
+    kinds = {type(one["real"]) for row in rows for one in row["messages"] or [] if one} - {type(None)}
+    read = {type(one["real"]) for i in order for one in dataset[i].messages or [] if one} - {type(None)}
+    assert kinds == read == {float}
+
+
+@pytest.mark.parametrize("name", ["snappy.parquet", "plain.arrow"])
+def test_members_that_are_numbers_stay_columns(tmp_path: pathlib.Path, name: str) -> None:
+    rows = [{"turns": [{"text": f"{i}.{k}", "score": i + k} for k in range(i % 4)]} for i in range(50)]
+    path = tmp_path / name
+    WRITERS[name](pa.Table.from_pylist(rows), path)
+    both = feedline.open(path, fields=("turns.score", "turns")).collate("list", fields="turns.score")
+    for batch in both.loader(7, shuffle=True, seed=3, epochs=1, output="numpy"):
+        for turns, scores in zip(batch.turns, batch.turns_score, strict=True):
+            assert [turn["score"] for turn in turns] == scores.tolist()
+    assert feedline.open(path)[3]._fields == ("turns",)
+
+
+@pytest.mark.parametrize("name", ["snappy.parquet", "plain.arrow"])
+def test_types_that_json_lacks_are_not_opened(tmp_path: pathlib.Path, name: str) -> None:
+    table = pa.table(
+        {
+            "id": [1, 2],
+            "blobs": pa.array([[b"a"], []], pa.list_(pa.binary())),
+            "keys": pa.array([[(1, "a")], []], pa.map_(pa.int32(), pa.string())),
+        }
+    )
+    WRITERS[name](table, tmp_path / name)
+    dataset = feedline.open(tmp_path / name)
+    assert dataset[0]._fields == ("id",)
+    with pytest.raises(
+        feedline.ConfigError, match=r"the column 'blobs' holds list of bytes, which this version cannot"
+    ):
+        feedline.open(tmp_path / name, fields=["blobs"])
+
+
+@pytest.mark.parametrize("name", ["snappy.parquet", "zstd.arrow"])
+def test_a_required_list_that_is_null_is_an_error(tmp_path: pathlib.Path, name: str) -> None:
+    WRITERS[name](pa.table({"tags": pa.array([["a"], None], pa.list_(pa.string()))}), tmp_path / name)
+    dataset = feedline.open(tmp_path / name)
+    assert dataset[0].tags == ["a"]
+    with pytest.raises(feedline.DataError, match=r"the row has no value in the column 'tags'.*record 1"):
+        dataset[1]
+
+
+@pytest.mark.parametrize("name", ["snappy.parquet", "plain.arrow"])
+def test_text_that_is_not_utf_8_is_an_error(tmp_path: pathlib.Path, name: str) -> None:
+    damaged = pa.array([[b"good"], [b"bad \xff"]], pa.list_(pa.binary())).view(pa.list_(pa.string()))
+    WRITERS[name](pa.table({"tags": damaged}), tmp_path / name)
+    dataset = feedline.open(tmp_path / name)
+    assert dataset[0].tags == ["good"]
+    with pytest.raises(feedline.DataError, match=r"UTF-8.*record 1"):
+        dataset[1]
+
+
+def test_views_of_text_in_lists(tmp_path: pathlib.Path) -> None:
+    rows = [["short", "a text with more than twelve bytes", None], [], ["x" * 13]]
+    column = pa.array(rows, pa.list_(pa.string_view()))
+    with pa.ipc.new_file(str(tmp_path / "v.arrow"), pa.schema([("tags", column.type)])) as file:
+        file.write_batch(pa.record_batch([column], names=["tags"]))
+    dataset = feedline.open(tmp_path / "v.arrow")
+    assert [dataset[i].tags for i in range(3)] == rows
