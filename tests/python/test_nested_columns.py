@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from range_server import serving
 
 import feedline
 
@@ -124,6 +125,22 @@ def test_rows_equal_those_of_pyarrow(tmp_path: pathlib.Path, name: str) -> None:
     kinds = {type(one["real"]) for row in rows for one in row["messages"] or [] if one} - {type(None)}
     read = {type(one["real"]) for i in order for one in dataset[i].messages or [] if one} - {type(None)}
     assert kinds == read == {float}
+
+
+@pytest.mark.parametrize("name", ["snappy.parquet", "rows.parquet", "plain.arrow", "zstd.arrow"])
+def test_rows_of_remote_files(tmp_path: pathlib.Path, name: str) -> None:
+    table = pa.Table.from_pylist(_made_rows(1), schema=SCHEMA)
+    WRITERS[name](table, tmp_path / name)
+    rows = table.to_pylist()
+    with serving(tmp_path) as server:
+        dataset = feedline.open(server.url(name), fields=("id", "messages", "tags"), missing="none")
+        loader = dataset.collate("list", fields=["messages", "tags"]).loader(16, shuffle=True, seed=1, epochs=1)
+        read = {
+            int(i): (m, t) for batch in loader for i, m, t in zip(batch.id, batch.messages, batch.tags, strict=True)
+        }
+        requests = len(server.requests)
+    assert read == {row["id"]: (row["messages"], row["tags"]) for row in rows}
+    assert requests < ROWS or name == "rows.parquet"  # blocks, not values, are requested
 
 
 @pytest.mark.parametrize("name", ["snappy.parquet", "plain.arrow"])
