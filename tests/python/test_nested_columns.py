@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of structs, lists of text and maps in Parquet and Arrow files, which are opened as JSON."""
 
+import decimal
 import pathlib
 import random
 from collections.abc import Callable
@@ -160,7 +161,7 @@ def test_types_that_json_lacks_are_not_opened(tmp_path: pathlib.Path, name: str)
     table = pa.table(
         {
             "id": [1, 2],
-            "blobs": pa.array([[b"a"], []], pa.list_(pa.binary())),
+            "sums": pa.array([[decimal.Decimal(1)], []], pa.list_(pa.decimal128(5, 2))),
             "keys": pa.array([[(1, "a")], []], pa.map_(pa.int32(), pa.string())),
         }
     )
@@ -168,9 +169,27 @@ def test_types_that_json_lacks_are_not_opened(tmp_path: pathlib.Path, name: str)
     dataset = feedline.open(tmp_path / name)
     assert dataset[0]._fields == ("id",)
     with pytest.raises(
-        feedline.ConfigError, match=r"the column 'blobs' holds list of bytes, which this version cannot"
+        feedline.ConfigError, match=r"the column 'sums' holds list of decimals, which this version cannot"
     ):
-        feedline.open(tmp_path / name, fields=["blobs"])
+        feedline.open(tmp_path / name, fields=["sums"])
+
+
+@pytest.mark.parametrize("name", ["snappy.parquet", "pages.parquet", "plain.arrow", "zstd.arrow", "stream.arrow"])
+def test_lists_of_files_hold_bytes(tmp_path: pathlib.Path, name: str) -> None:
+    images = [
+        None if i == 5 else [{"bytes": bytes([k]) * (i * 40), "path": f"{k}.jpg"} for k in range(i % 4)]
+        for i in range(200)
+    ]
+    rows = [{"images": files, "blobs": [b"\xff", None], "real": [{"x": 0.5, "y": [b""]}]} for files in images]
+    table = pa.Table.from_pylist(rows)
+    WRITERS[name](table, tmp_path / name)
+    dataset = feedline.open(tmp_path / name, missing="none")
+    for index, row in enumerate(table.to_pylist()):
+        assert {field: dataset[index][k] for k, field in enumerate(dataset[index]._fields)} == row
+    with pytest.raises(feedline.ConfigError, match=r"cannot be of kind text"):
+        feedline.open(tmp_path / name, fields=["images:text"])
+    with pytest.raises(feedline.ConfigError, match=r"'images' holds lists with bytes, which JSON files cannot store"):
+        dataset.pack(tmp_path / "packed")
 
 
 @pytest.mark.parametrize("name", ["snappy.parquet", "zstd.arrow"])

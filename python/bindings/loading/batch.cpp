@@ -5,13 +5,16 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/nested_mark.h"
 #include "feedline/loader.h"
 #include "interop/arrays.h"
 #include "interop/errors.h"
 #include "interop/gil.h"
+#include "interop/nested_values.h"
 #include "interop/text_caster.h"
 #include "register.h"
 
@@ -34,6 +37,7 @@ nb::object text_of(std::span<const std::byte> bytes) {
 // The formats have validated the text; a Python error here is only a fallback.
 nb::object parsed(std::span<const std::byte> bytes) {
   const CallingPython calling;
+  if (base::has_nested_mark(bytes)) return nested_value(bytes);
   constexpr std::size_t kMarkBytes = 3;
   const auto is_mark = [&] { return std::memcmp(bytes.data(), "\xef\xbb\xbf", kMarkBytes) == 0; };
   if (bytes.size() >= kMarkBytes && is_mark())
@@ -53,6 +57,8 @@ nb::object stored_row(std::span<const std::byte> bytes, Content content, std::st
     return content == Content::kJson ? parsed(bytes) : text_of(bytes);
   } catch (const nb::python_error& raised) {
     error.what += nb::str(raised.value()).c_str();
+  } catch (const std::invalid_argument& raised) {
+    error.what += raised.what();
   }
   raise(error);
 }

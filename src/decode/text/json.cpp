@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "base/nested_mark.h"
 #include "text/json_reader.h"
 #include "text/utf8.h"
 
@@ -19,6 +20,7 @@ constexpr text::JsonReader::Options kPython{
 }  // namespace
 
 Result<void> check_json(std::span<const std::byte> text) {
+  if (base::has_nested_mark(text)) return {};
   FEEDLINE_CHECK_OK(text::check_utf8(text));
   text::JsonReader json({reinterpret_cast<const char*>(text.data()), text.size()}, kPython);
   if (json.skip() && json.finish()) return {};

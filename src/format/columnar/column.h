@@ -33,7 +33,8 @@ struct ColumnType {
   bool is_audio = false;                  // according to the schema
   bool is_video = false;                  // according to the schema
   bool is_json = false;                   // text that is a JSON document, according to the schema
-  bool is_nested = false;                 // lists or maps of values that are not numbers, read as JSON text
+  bool is_nested = false;                 // lists or maps of values that are not numbers, in NestedWriter's form
+  bool has_bytes = false;                 // a nested column with bytes: the binary form
   bool is_member = false;                 // numbers that are also part of a nested column
   std::vector<std::string> classes = {};  // for integers that are numbers of classes
   // The dimensions of the tensors in the innermost lists, and the order of these dimensions in samples. If there are no

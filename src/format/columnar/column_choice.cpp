@@ -53,6 +53,7 @@ FieldKind usual_kind_of(const ColumnType& column) {
 
 // Returns whether values of this type can be converted to a field of this kind.
 bool can_be(const ColumnType& column, FieldKind kind) {
+  if (column.is_nested) return kind == FieldKind::kJson || (kind == FieldKind::kText && !column.has_bytes);
   if (column.holds != Holds::kNumbers) return kind != FieldKind::kArray || is_bytes(column);
   switch (kind) {
     case FieldKind::kInteger:
@@ -296,9 +297,8 @@ std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fi
 }
 
 UnopenedColumn unread_column(const ColumnType& column) {
-  FEEDLINE_CHECK(column.holds == Holds::kOther || column.holds == Holds::kNothing);
   return {column.name, described(column),
-          column.holds == Holds::kOther ? "this version does not read this type" : "no row has a value", ""};
+          column.holds == Holds::kNothing ? "no row has a value" : "this version does not read this type", ""};
 }
 
 std::string names_of(const std::vector<ColumnType>& columns) {

@@ -47,7 +47,7 @@ std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>
 std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fields, bool are_default,
                                              const std::vector<ColumnType>& columns);
 
-// Describes a column that cannot be a field. Requires: the column has the type kOther or kNothing.
+// Describes a column that cannot be a field.
 UnopenedColumn unread_column(const ColumnType& column);
 
 // Returns remarks for fields whose column type has a meaning that the values do not show, such as a unit.

@@ -57,6 +57,7 @@ std::string list_text(const ColumnType& column, std::span<const std::int64_t> ex
 Cell cell_of(const ColumnType& column, const TableCell& value) {
   if (value.is_null) return {};
   const std::string text(reinterpret_cast<const char*>(value.bytes.data()), value.bytes.size());
+  if (column.is_nested) return {CellKind::kJson, text};
   if (column.holds != Holds::kNumbers) return {CellKind::kText, text};
   const std::size_t elements = static_cast<std::size_t>(value.shape.elements());
   if (value.bytes.size() < elements * size_of(column.dtype)) return {};
@@ -77,7 +78,7 @@ Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& s
   Table made;
   for (std::size_t i = 0; i < table->columns().size(); ++i) {
     const ColumnType& column = table->columns()[i];
-    if (column.holds == Holds::kOther || column.holds == Holds::kNothing) {
+    if (column.holds == Holds::kOther || column.holds == Holds::kNothing || column.has_bytes) {
       made.unread.push_back(unread_column(column));
       continue;
     }

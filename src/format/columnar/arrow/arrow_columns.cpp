@@ -123,12 +123,13 @@ class ColumnWalk {
     const auto is_unread = [](const ArrowColumn& column) {
       return column.type.holds == Holds::kOther && column.type.lists.dims() == 0;
     };
-    if (std::none_of(members, columns_.end(), is_unread) || !may_be_json(field)) return;
+    if (std::none_of(members, columns_.end(), is_unread) || !may_be_nested(field)) return;
     columns_.erase(std::remove_if(members, columns_.end(), is_unread), columns_.end());
     for (auto member = columns_.begin() + static_cast<std::ptrdiff_t>(first); member != columns_.end(); ++member)
       member->type.is_member = true;
     ArrowColumn made{{.name = name, .holds = Holds::kText, .shown = shown_nested(field)}, path_};
     made.type.is_json = made.type.is_nested = true;
+    made.type.has_bytes = has_bytes(field);
     columns_.insert(columns_.begin() + static_cast<std::ptrdiff_t>(first), std::move(made));
   }
 

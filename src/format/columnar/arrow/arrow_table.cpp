@@ -70,7 +70,7 @@ Result<void> ArrowTable::load(const storage::Reader& reader, const std::vector<s
       return error;
     }
     if (types_[columns[slot]].is_nested) {
-      nested_[slot].push_back({array, body.codec});
+      nested_[slot].push_back({array, body.codec, types_[columns[slot]].has_bytes});
       slots_[slot].emplace_back();
       continue;
     }
@@ -196,11 +196,12 @@ Result<TableCell> ArrowTable::unpack_nested(const storage::Reader& reader, std::
     FEEDLINE_TRY(bytes, contents(reader, buffer, batch.codec, rows, 1, pins.emplace_back()));
     return known.emplace_back(buffer.offset, bytes).second;
   };
-  auto json = std::make_shared<std::string>();
+  NestedWriter writer(batch.has_bytes);
   FEEDLINE_TRY(const bool is_present,
-               append_nested(batch.array, std::span(paths_[slot]).subspan(1), at.row, find, *json));
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(*json));
-  pin = std::move(json);
+               write_nested(batch.array, std::span(paths_[slot]).subspan(1), at.row, find, writer));
+  auto value = std::make_shared<const std::string>(writer.take());
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(*value));
+  pin = std::move(value);
   return is_present ? TableCell{false, bytes, {}} : TableCell{.is_null = true};
 }
 

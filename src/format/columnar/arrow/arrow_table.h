@@ -78,6 +78,7 @@ class ArrowTable final : public ColumnTable {
   struct NestedBatch {
     ArrowArray array;
     ArrowCodec codec = ArrowCodec::kNone;
+    bool has_bytes = false;
   };
   Result<TableCell> unpack_nested(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                                   std::shared_ptr<const void>& pin) const;

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
-
-#include "format/columnar/json_text.h"
 
 namespace feedline::format {
 namespace {
@@ -14,9 +11,9 @@ constexpr std::uint64_t kViewBytes = 16, kFewBytes = 12, kFewAt = 4, kBufferAt =
 
 bool is_map(const ArrowField& field) { return is_list(field.layout) && !field.is_known && field.shown == "map"; }
 
-class NestedWriter {
+class ArrayWriter {
  public:
-  NestedWriter(const BufferContents& contents, std::string& json) : contents_(contents), json_(json) {}
+  ArrayWriter(const BufferContents& contents, NestedWriter& writer) : contents_(contents), writer_(writer) {}
 
   Result<bool> is_null(const ArrowArray& array, std::uint64_t i) const {
     if (i >= array.length) return damaged(array);
@@ -30,7 +27,7 @@ class NestedWriter {
   // Returns false if the value is null.
   Result<bool> append(const ArrowArray& array, std::uint64_t i) {
     FEEDLINE_TRY(const bool nothing, is_null(array, i));
-    if (nothing) return json_ += "null", false;
+    if (nothing) return writer_.null(), false;
     switch (array.field->layout) {
       case ArrowLayout::kStruct:
         FEEDLINE_CHECK_OK(append_struct(array, i));
@@ -87,14 +84,12 @@ class NestedWriter {
   }
 
   Result<void> append_struct(const ArrowArray& array, std::uint64_t i) {
-    json_ += '{';
+    writer_.begin_object();
     for (const ArrowArray& child : array.children) {
-      if (&child != &array.children.front()) json_ += ", ";
-      FEEDLINE_CHECK_OK(append_json_text(std::as_bytes(std::span(child.field->name)), json_));
-      json_ += ": ";
+      FEEDLINE_CHECK_OK(writer_.key(std::as_bytes(std::span(child.field->name))));
       FEEDLINE_CHECK_OK(append(child, i));
     }
-    json_ += '}';
+    writer_.end_object();
     return {};
   }
 
@@ -103,37 +98,43 @@ class NestedWriter {
     const ArrowArray& child = array.children.front();
     if (range.begin > range.end || range.end > child.length) return damaged(array);
     const bool has_pairs = is_map(*array.field);
-    json_ += has_pairs ? '{' : '[';
+    has_pairs ? writer_.begin_object() : writer_.begin_list();
     for (std::uint64_t element = range.begin; element < range.end; ++element) {
-      if (element > range.begin) json_ += ", ";
-      if (!has_pairs) {
-        FEEDLINE_CHECK_OK(append(child, element));
-        continue;
+      if (has_pairs) {
+        FEEDLINE_TRY(const bool is_missing, is_null(child.children[0], element));
+        if (is_missing) return damaged(array);
+        FEEDLINE_TRY(const auto key, text_at(child.children[0], element));
+        FEEDLINE_CHECK_OK(writer_.key(key));
       }
-      FEEDLINE_TRY(const bool has_key, append(child.children[0], element));
-      if (!has_key) return damaged(array);
-      json_ += ": ";
-      FEEDLINE_CHECK_OK(append(child.children[1], element));
+      FEEDLINE_CHECK_OK(append(has_pairs ? child.children[1] : child, element));
     }
-    json_ += has_pairs ? '}' : ']';
+    has_pairs ? writer_.end_object() : writer_.end_list();
     return {};
   }
 
   Result<void> append_text(const ArrowArray& array, std::uint64_t i) {
-    if (array.field->layout == ArrowLayout::kBinaryView) return append_view(array, i);
-    FEEDLINE_TRY(const Range range, range_of(array, i));
-    return append_part(array, 2, range.begin, range.end - range.begin);
+    FEEDLINE_TRY(const auto bytes, text_at(array, i));
+    if (array.field->is_text) return writer_.text(bytes);
+    writer_.bytes(bytes);
+    return {};
   }
 
-  Result<void> append_part(const ArrowArray& array, std::size_t buffer, std::uint64_t begin, std::uint64_t bytes) {
-    if (bytes == 0) return append_json_text({}, json_);
+  Result<std::span<const std::byte>> text_at(const ArrowArray& array, std::uint64_t i) const {
+    if (array.field->layout == ArrowLayout::kBinaryView) return view_at(array, i);
+    FEEDLINE_TRY(const Range range, range_of(array, i));
+    return part_of(array, 2, range.begin, range.end - range.begin);
+  }
+
+  Result<std::span<const std::byte>> part_of(const ArrowArray& array, std::size_t buffer, std::uint64_t begin,
+                                             std::uint64_t bytes) const {
+    if (bytes == 0) return std::span<const std::byte>();
     if (buffer >= array.buffers.size()) return damaged(array);
     FEEDLINE_TRY(const auto text, contents_(array.buffers[buffer]));
     if (begin > text.size() || bytes > text.size() - begin) return damaged(array);
-    return append_json_text(text.subspan(begin, bytes), json_);
+    return text.subspan(begin, bytes);
   }
 
-  Result<void> append_view(const ArrowArray& array, std::uint64_t i) {
+  Result<std::span<const std::byte>> view_at(const ArrowArray& array, std::uint64_t i) const {
     FEEDLINE_TRY(const auto views, contents_(array.buffers[1]));
     if (i >= views.size() / kViewBytes) return damaged(array);
     const auto view = views.subspan(i * kViewBytes, kViewBytes);
@@ -143,30 +144,31 @@ class NestedWriter {
       return value;
     };
     const std::uint32_t bytes = part(0);
-    if (bytes <= kFewBytes) return append_json_text(view.subspan(kFewAt, bytes), json_);
-    return append_part(array, std::size_t{2} + part(kBufferAt), part(kOffsetAt), bytes);
+    if (bytes <= kFewBytes) return view.subspan(kFewAt, bytes);
+    return part_of(array, std::size_t{2} + part(kBufferAt), part(kOffsetAt), bytes);
   }
 
   Result<void> append_number(const ArrowArray& array, std::uint64_t i) {
     FEEDLINE_TRY(const auto bytes, contents_(array.buffers[1]));
     if (array.field->bits == 1) {
       if (i / 8 >= bytes.size()) return damaged(array);
-      json_ += (std::to_integer<unsigned>(bytes[i / 8]) >> (i % 8) & 1U) != 0 ? "true" : "false";
+      const std::byte flag{static_cast<unsigned char>(std::to_integer<unsigned>(bytes[i / 8]) >> (i % 8) & 1U)};
+      writer_.number(DType::kBool, {&flag, 1});
       return {};
     }
     const std::uint64_t width = array.field->bits / 8;
     if (i >= bytes.size() / width) return damaged(array);
-    append_json_number(*array.field->dtype, bytes.subspan(i * width, width), json_);
+    writer_.number(*array.field->dtype, bytes.subspan(i * width, width));
     return {};
   }
 
   const BufferContents& contents_;
-  std::string& json_;
+  NestedWriter& writer_;
 };
 
 }  // namespace
 
-bool may_be_json(const ArrowField& field) {
+bool may_be_nested(const ArrowField& field) {
   if (field.dictionary) return false;
   switch (field.layout) {
     case ArrowLayout::kNothing:
@@ -176,22 +178,26 @@ bool may_be_json(const ArrowField& field) {
     case ArrowLayout::kBinary:
     case ArrowLayout::kLargeBinary:
     case ArrowLayout::kBinaryView:
-      return field.is_text;
+      return true;
     case ArrowLayout::kStruct:
-      return std::ranges::all_of(field.children, may_be_json);
+      return std::ranges::all_of(field.children, may_be_nested);
     default:
       break;
   }
   if (!is_list(field.layout) || field.children.size() != 1) return false;
   const ArrowField& child = field.children.front();
-  if (!is_map(field)) return field.is_known && may_be_json(child);
-  return child.layout == ArrowLayout::kStruct && child.children.size() == 2 && is_binary(child.children[0].layout) &&
-         may_be_json(child);
+  if (!is_map(field)) return field.is_known && may_be_nested(child);
+  return child.layout == ArrowLayout::kStruct && child.children.size() == 2 && child.children[0].is_text &&
+         may_be_nested(child);
 }
 
-Result<bool> append_nested(const ArrowArray& array, std::span<const std::size_t> path, std::uint64_t row,
-                           const BufferContents& contents, std::string& json) {
-  NestedWriter writer(contents, json);
+bool has_bytes(const ArrowField& field) {
+  return (is_binary(field.layout) && !field.is_text) || std::ranges::any_of(field.children, has_bytes);
+}
+
+Result<bool> write_nested(const ArrowArray& array, std::span<const std::size_t> path, std::uint64_t row,
+                          const BufferContents& contents, NestedWriter& nested) {
+  ArrayWriter writer(contents, nested);
   const ArrowArray* at = &array;
   for (const std::size_t step : path) {
     FEEDLINE_TRY(const bool is_null, writer.is_null(*at, row));

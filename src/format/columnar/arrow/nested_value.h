@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Writes a value of a nested column as JSON: a list of structs or text, or a map.
+// Writes a value of a nested column: a list of structs, text or bytes, or a map.
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-#include <string>
 
 #include "feedline/error.h"
 #include "format/columnar/arrow/arrow_buffers.h"
+#include "format/columnar/nested_writer.h"
 
 namespace feedline::format {
 
-// Returns whether all values below a list or map can be written as JSON: it has no bytes, decimals, unions, encoded
-// values or keys that are not text.
-bool may_be_json(const ArrowField& field);
+// Returns whether all values below a list or map can be written: it has no decimals, unions, encoded values or keys
+// that are not text.
+bool may_be_nested(const ArrowField& field);
+// Returns whether it contains byte strings.
+bool has_bytes(const ArrowField& field);
 
 // Returns the decompressed contents of a buffer, which stay valid while the value is written.
 using BufferContents = std::function<Result<std::span<const std::byte>>(const ArrowBuffer& buffer)>;
 
-// Appends a row's value. `path` leads from the top-level array through structs to the list or map. Fails with kData if
-// offsets exceed their arrays or a text is not UTF-8. Returns false if the value is null. Requires: may_be_json().
-Result<bool> append_nested(const ArrowArray& array, std::span<const std::size_t> path, std::uint64_t row,
-                           const BufferContents& contents, std::string& json);
+// Writes a row's value. `path` leads from the top-level array through structs to the list or map. Fails with kData if
+// offsets exceed their arrays or a text is not UTF-8. Returns false if the value is null. Requires: may_be_nested().
+Result<bool> write_nested(const ArrowArray& array, std::span<const std::size_t> path, std::uint64_t row,
+                          const BufferContents& contents, NestedWriter& writer);
 
-// Calls use(buffer) for each buffer that append_nested() may read.
+// Calls use(buffer) for each buffer that write_nested() may read.
 void for_each_buffer(const ArrowArray& array, const std::function<void(const ArrowBuffer& buffer)>& use);
 
 }  // namespace feedline::format

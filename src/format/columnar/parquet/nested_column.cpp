@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "format/columnar/json_text.h"
-
 namespace feedline::format {
 namespace {
 
@@ -103,7 +101,7 @@ class NestedWalk {
 // Assembles a row. Each leaf has a cursor; the entries of the first leaf below a node decide whether it is present.
 class Assembly {
  public:
-  Assembly(std::span<const NestedLeaf> leaves, std::string& json) : json_(json) {
+  Assembly(std::span<const NestedLeaf> leaves, NestedWriter& writer) : writer_(writer) {
     for (const NestedLeaf& leaf : leaves) cursors_.push_back({&leaf});
   }
 
@@ -146,7 +144,7 @@ class Assembly {
     const PageRows::Entry* const entry = cursors_[first].here();
     if (entry == nullptr) return damaged();
     if (entry->definition < node.definition) {
-      json_ += "null";
+      writer_.null();
       return skip(node, first, node.definition);
     }
     FEEDLINE_CHECK_OK(append_present(node, first));
@@ -157,19 +155,15 @@ class Assembly {
     switch (node.kind) {
       case NestedNode::Kind::kLeaf:
         return append_leaf(cursors_[first]);
-      case NestedNode::Kind::kStruct: {
-        json_ += '{';
+      case NestedNode::Kind::kStruct:
+        writer_.begin_object();
         for (const NestedNode& child : node.children) {
-          if (&child != &node.children.front()) json_ += ", ";
-          FEEDLINE_CHECK_OK(append_json_text(std::as_bytes(std::span(child.name)), json_));
-          json_ += ": ";
-          FEEDLINE_TRY(const bool is_present, append(child, first));
-          static_cast<void>(is_present);
+          FEEDLINE_CHECK_OK(writer_.key(std::as_bytes(std::span(child.name))));
+          FEEDLINE_CHECK_OK(append(child, first));
           first += leaves_of(child);
         }
-        json_ += '}';
+        writer_.end_object();
         return {};
-      }
       case NestedNode::Kind::kList:
       case NestedNode::Kind::kMap:
         return append_list(node, first);
@@ -179,26 +173,38 @@ class Assembly {
 
   Result<void> append_list(const NestedNode& node, std::size_t first) {
     const bool is_map = node.kind == NestedNode::Kind::kMap;
-    json_ += is_map ? '{' : '[';
+    is_map ? writer_.begin_object() : writer_.begin_list();
     if (cursors_[first].here()->definition < node.elements) {
-      FEEDLINE_TRY(const bool is_present, skip(node, first, node.elements));
-      static_cast<void>(is_present);
+      FEEDLINE_CHECK_OK(skip(node, first, node.elements));
     } else {
-      for (bool is_first = true;; is_first = false) {
-        if (!is_first) json_ += ", ";
-        std::size_t leaf = first;
-        for (const NestedNode& child : node.children) {
-          if (&child != &node.children.front()) json_ += ": ";
-          FEEDLINE_TRY(const bool is_present, append(child, leaf));
-          static_cast<void>(is_present);
-          leaf += leaves_of(child);
-        }
-        const PageRows::Entry* const next = cursors_[first].here();
-        if (next == nullptr || next->repetition < node.repetition) break;
-        if (next->repetition > node.repetition) return damaged();
-      }
+      FEEDLINE_CHECK_OK(append_elements(node, first));
     }
-    json_ += is_map ? '}' : ']';
+    is_map ? writer_.end_object() : writer_.end_list();
+    return {};
+  }
+
+  Result<void> append_elements(const NestedNode& node, std::size_t first) {
+    while (true) {
+      if (node.kind == NestedNode::Kind::kMap) {
+        FEEDLINE_CHECK_OK(append_pair(node, first));
+      } else {
+        FEEDLINE_CHECK_OK(append(node.children.front(), first));
+      }
+      const PageRows::Entry* const next = cursors_[first].here();
+      if (next == nullptr || next->repetition < node.repetition) return {};
+      if (next->repetition > node.repetition) return damaged();
+    }
+  }
+
+  // The key of a map is a leaf.
+  Result<void> append_pair(const NestedNode& node, std::size_t first) {
+    Cursor& key = cursors_[first];
+    if (key.here() == nullptr || key.here()->definition < node.children[0].definition ||
+        key.value >= key.leaf->values.size())
+      return damaged();
+    ++key.entry;
+    FEEDLINE_CHECK_OK(writer_.key(key.leaf->values[key.value++]));
+    FEEDLINE_CHECK_OK(append(node.children[1], first + 1));
     return {};
   }
 
@@ -206,12 +212,13 @@ class Assembly {
     if (cursor.value >= cursor.leaf->values.size()) return damaged();
     ++cursor.entry;
     const std::span<const std::byte> value = cursor.leaf->values[cursor.value++];
-    if (cursor.leaf->column->made_bytes == 0) return append_json_text(value, json_);
-    append_json_number(cursor.leaf->column->type.dtype, value, json_);
-    return {};
+    const ParquetColumn& column = *cursor.leaf->column;
+    if (column.value == Holds::kNumbers) return writer_.number(column.type.dtype, value), Result<void>();
+    if (column.value == Holds::kBytes) return writer_.bytes(value), Result<void>();
+    return writer_.text(value);
   }
 
-  std::string& json_;
+  NestedWriter& writer_;
   std::vector<Cursor> cursors_;
 };
 
@@ -223,8 +230,8 @@ std::vector<NestedRoot> find_nested(const std::vector<ParquetNode>& schema) {
   return roots;
 }
 
-Result<bool> append_nested(const NestedNode& node, std::span<const NestedLeaf> leaves, std::string& json) {
-  return Assembly(leaves, json).row(node);
+Result<bool> write_nested(const NestedNode& node, std::span<const NestedLeaf> leaves, NestedWriter& writer) {
+  return Assembly(leaves, writer).row(node);
 }
 
 }  // namespace feedline::format

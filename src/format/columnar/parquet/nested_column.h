@@ -2,7 +2,7 @@
 #pragma once
 
 // Nested columns: lists of structs, lists of text, and maps. Their rows are assembled from the levels of their leaves,
-// as in Dremel (Melnik et al., 2010), and written as JSON.
+// as in Dremel (Melnik et al., 2010).
 
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "feedline/error.h"
+#include "format/columnar/nested_writer.h"
 #include "format/columnar/parquet/page_rows.h"
 #include "format/columnar/parquet/parquet_metadata.h"
 
@@ -51,8 +52,8 @@ struct NestedLeaf {
   std::vector<std::shared_ptr<const void>> pins = {};  // own the values
 };
 
-// Appends a row as JSON. `leaves` are those of the node, in the order of the schema. Fails with kData if their levels
-// contradict each other or a text is not UTF-8. Returns false if the list itself is null.
-Result<bool> append_nested(const NestedNode& node, std::span<const NestedLeaf> leaves, std::string& json);
+// Writes a row. `leaves` are those of the node, in the order of the schema. Fails with kData if their levels contradict
+// each other or a text is not UTF-8. Returns false if the list itself is null.
+Result<bool> write_nested(const NestedNode& node, std::span<const NestedLeaf> leaves, NestedWriter& writer);
 
 }  // namespace feedline::format

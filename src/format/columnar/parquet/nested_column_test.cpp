@@ -85,10 +85,10 @@ std::string assembled(const Pairs& x, const Pairs& y) {
           {.repetition = static_cast<std::uint8_t>(repetition), .definition = static_cast<std::uint8_t>(definition)});
     for (const std::string_view value : one->values) leaf.values.push_back(std::as_bytes(std::span(value)));
   }
-  std::string json;
-  const auto is_present = append_nested(roots.front().node, leaves, json);
+  NestedWriter writer(false);
+  const auto is_present = write_nested(roots.front().node, leaves, writer);
   if (!is_present) return "error: " + is_present.error().what;
-  return *is_present ? json : "null";
+  return *is_present ? writer.take() : "null";
 }
 
 TEST(NestedColumn, RowsAreAssembledFromLevels) {

@@ -222,12 +222,12 @@ std::string shown_of(const NestedNode& node) {
   return "list of " + std::string(kKinds[static_cast<std::size_t>(node.children.front().kind)]);
 }
 
-// Appends the leaves below a node to `leaves`. Returns false if one of them is missing or cannot be written as JSON.
+// Appends the leaves below a node to `leaves`. Returns false if one of them is missing or cannot be written.
 bool take_leaves(const NestedNode& node, const std::vector<ParquetColumn>& columns,
                  std::vector<ParquetColumn>& leaves) {
   if (node.kind == NestedNode::Kind::kLeaf) {
     const auto found = std::ranges::find(columns, node.leaf, &ParquetColumn::leaf);
-    if (found == columns.end() || found->value == Holds::kBytes || found->value == Holds::kOther) return false;
+    if (found == columns.end() || found->value == Holds::kOther) return false;
     leaves.push_back(*found);
     leaves.back().is_member = true;
     return true;
@@ -260,6 +260,7 @@ void add_nested(const ParquetMetadata& metadata, std::vector<ParquetColumn>& col
     if (first == columns.end()) continue;
     for (ParquetColumn& column : columns)
       if (is_part(column)) column.is_member = column.type.is_member = true;
+    made.type.has_bytes = std::ranges::count(leaves, Holds::kBytes, &ParquetColumn::value) > 0;
     made.leaf = leaves.front().leaf;
     made.most_definition = leaves.front().most_definition;
     made.most_repetition = leaves.front().most_repetition;

@@ -380,14 +380,15 @@ Result<TableCell> ParquetTable::assemble(const storage::Reader& reader, const Sl
   for (const Slot& member : slot.members) {
     FEEDLINE_TRY(leaves.emplace_back(), leaf_at(reader, member, row));
   }
-  auto json = std::make_shared<std::string>();
-  const auto is_present = append_nested(slot.column.nested->node, leaves, *json);
+  NestedWriter writer(slot.column.type.has_bytes);
+  const auto is_present = write_nested(slot.column.nested->node, leaves, writer);
   if (!is_present) {
     const Location at = find_sample(row, slot.members.front());
     return at_page(slot.members.front().groups[at.group].pages[at.page], is_present.error());
   }
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(*json));
-  pin = std::move(json);
+  auto value = std::make_shared<const std::string>(writer.take());
+  const std::span<const std::byte> bytes = std::as_bytes(std::span(*value));
+  pin = std::move(value);
   return *is_present ? TableCell{false, bytes, {}} : TableCell{.is_null = true};
 }
 

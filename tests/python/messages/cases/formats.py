@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields and damaged bytes of tars, folders, tables, TFRecord, Arrow, Parquet, MDS, LitData, LMDB and NumPy files."""
 
+import decimal
 import gzip
 import json
 import struct
@@ -542,9 +543,14 @@ def _a_column_of_lists_as_an_image(s: Samples) -> None:
     _read(s.write("a.arrow", made_arrow.stream(rows)), fields=("tags:image",))
 
 
-def _a_column_of_lists_of_bytes_of_arrow(s: Samples) -> None:
-    rows = [{"image": s.jpeg, "tags": [b"a", b"b"]}]
-    _read(s.write("a.arrow", made_arrow.stream(rows)), fields=("image", "tags"))
+def _a_column_of_lists_of_decimals_of_parquet(s: Samples) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    s.write("a.parquet", "")
+    tags = pa.array([[decimal.Decimal(1)]], pa.list_(pa.decimal128(5, 2)))
+    pq.write_table(pa.table({"image": [s.jpeg], "tags": tags}), "here/a.parquet")
+    _read("here/a.parquet", fields=("image", "tags"))
 
 
 def _a_saved_dataset_with_splits(s: Samples) -> None:
