@@ -199,6 +199,10 @@ void Client::begin(Job& job) {
     job.transfer.fail(std::move(call).error());
     return conclude(job, Transfer::Next::kDone);
   }
+  if (call->later.count() > 0) {
+    job.due = Clock::now() + call->later;
+    return waiting_.push_back(&job);
+  }
   const auto parts = parts_of_url(call->url);
   job.host = parts ? std::string(parts->authority) : std::string();
   if (!may_begin(job)) return waiting_.push_back(&job);
