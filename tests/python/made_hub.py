@@ -62,7 +62,7 @@ class MadeHub:
         self.page = 1000  # entries of a listing's page
         self.lifetime = 3600.0  # seconds of signed URLs
         self.next_host = ""  # of Link: empty for this host
-        self.cdn_refuses = False  # every signed URL, with 403
+        self.cdn_refuses = 0  # so many signed URLs are answered with 403
         self.whole_for_ranges = False  # the other host ignores Range
         self.small_by_redirect = False  # small files by a relative 307
         self.throttled: list[tuple[str, str, float]] = []  # (part of a path, style, seconds): one answer 429 for each
@@ -85,6 +85,12 @@ class MadeHub:
     def note(self, request: Request) -> None:
         with self._lock:
             self.requests.append(request)
+
+    def take_refusal(self) -> bool:
+        with self._lock:
+            is_refused = self.cdn_refuses > 0
+            self.cdn_refuses -= is_refused
+            return is_refused
 
     def take_throttle(self, path: str) -> tuple[str, float] | None:
         with self._lock:
@@ -160,7 +166,7 @@ class _CdnHandler(_Handler):
             return self.answer(400, body=b"the token was sent to another host")
         if "If-Match" in self.headers:
             return self.answer(412)
-        if self.hub.cdn_refuses or float(query["Expires"][0]) < time.time():
+        if self.hub.take_refusal() or float(query["Expires"][0]) < time.time():
             return self.answer(403, body=b"<Error><Message>Request has expired</Message></Error>")
         content = self.hub.blobs[url.path.removeprefix("/blob/")]
         etag = hashlib.sha256(b"cdn" + content).hexdigest()

@@ -26,6 +26,8 @@ class HubStorage final : public RemoteStorage {
   Result<std::span<const std::byte>> read_version(const std::string& path, memory::ByteBuffer& buffer,
                                                   std::uint64_t most, const Version& version) const override;
   Result<ObjectStat> stat(const std::string& path) const override;
+  // The listing has every version, so an index is compared with its file when it is opened, which needs no request.
+  bool holds_versions() const override { return false; }
   Result<void> check_known(const std::string& path, const Version& version) const override;
   Result<std::optional<ObjectSum>> known_sum(const std::string& path, const Version& version) const override;
   std::string_view who_knows_sums() const override { return "the Hub's listing"; }
