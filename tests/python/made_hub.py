@@ -7,6 +7,7 @@ Serves the requests that feedline, huggingface_hub and datasets send, and the er
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import threading
@@ -48,6 +49,7 @@ class Repository:
         return commit
 
 
+@functools.lru_cache
 def etag_of(content: bytes) -> str:
     """The hash in the listing, which is the ETag of the Hub's answer."""
     if len(content) > SMALL:
@@ -118,6 +120,9 @@ def _server(hub: MadeHub, handler: type[BaseHTTPRequestHandler]) -> ThreadingHTT
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
+        def handle_error(self, *arguments: object) -> None:
+            """A client that disconnects during a response is not an error."""
+
     server = Server(("127.0.0.1", 0), type(handler.__name__, (handler,), {"hub": hub}))
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     return server
@@ -145,7 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer_content(self, content: bytes, headers: dict[str, str], ignores_range: bool = False) -> None:
         ranges = self.headers.get("Range", "")
-        if not ranges.startswith("bytes=") or ignores_range or "gzip" in self.headers.get("Accept-Encoding", ""):
+        is_recoded = self.host == "hub" and "gzip" in self.headers.get("Accept-Encoding", "")
+        if not ranges.startswith("bytes=") or ignores_range or is_recoded:
             return self.answer(200, headers, content)
         first, last = ranges.removeprefix("bytes=").split("-")
         begin = int(first) if first else max(0, len(content) - int(last))
@@ -169,7 +175,7 @@ class _CdnHandler(_Handler):
         if self.hub.take_refusal() or float(query["Expires"][0]) < time.time():
             return self.answer(403, body=b"<Error><Message>Request has expired</Message></Error>")
         content = self.hub.blobs[url.path.removeprefix("/blob/")]
-        etag = hashlib.sha256(b"cdn" + content).hexdigest()
+        etag = hashlib.sha256(url.path.encode()).hexdigest()  # another value than the Hub's
         return self.answer_content(content, {"ETag": f'"{etag}"'}, self.hub.whole_for_ranges)
 
     do_HEAD = do_GET

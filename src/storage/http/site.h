@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,6 +27,7 @@ struct Call {
   std::uint64_t keys = 0;  // generation of its keys: see renew()
   bool follows = false;    // follows redirects; other hosts receive no user name, password or `Authorization`
   std::chrono::milliseconds later{0};  // not to be sent before; then call() is called again
+  std::shared_ptr<const void> ticket;  // released when the request ends, is cancelled, or is not sent
 };
 
 // How to react to an error response.

@@ -15,7 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kBetweenLooks = 2ms;            // for a redirect that another read has requested
-constexpr auto kLongestWait = 2s;              // for that redirect
 constexpr std::int64_t kLongestMargin = 60;    // seconds before the expiry of a URL
 constexpr std::size_t kLongestReason = 300;    // of a body that is shown
 constexpr std::uint64_t kOfEndpoint = 0;       // Call::keys
@@ -96,13 +95,15 @@ Result<Call> HubSite::call(const std::string& object, std::string_view query) co
     call.follows = true;  // to a renamed dataset
     return call;
   }
-  if (found != locations_.end()) {  // a redirect is expected: one read requests it
-    if (now - found->second.asked < kLongestWait) return later(kBetweenLooks);
-    found->second.asked = now;
-  }
+  if (found != locations_.end() && !found->second.asking.expired()) return later(kBetweenLooks);
   const std::string target = target_of(object);
   if (target.empty()) return config_error("'" + object + "' does not name a file of a dataset on the Hub");
-  return call_endpoint(target);
+  Call call = call_endpoint(target);
+  if (found != locations_.end()) {  // a redirect is expected: others wait for it
+    call.ticket = std::make_shared<int>(0);
+    found->second.asking = call.ticket;
+  }
+  return call;
 }
 
 void HubSite::expect_redirect(const std::string& object) const {
@@ -126,7 +127,6 @@ bool HubSite::has_moved(const std::string& object, const ResponseHead& head, std
   location.url = std::move(url);
   location.is_of_endpoint = origin == origin_;
   location.generation = ++generation_;
-  location.asked = {};
   location.renew_at = 0;
   const auto now = now_in_seconds();
   // an expiry in the past is a difference between clocks

@@ -13,7 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -54,7 +54,7 @@ class HubSite final : public Site {
     bool is_of_endpoint = false;   // the same origin, which may receive the token
     std::int64_t renew_at = 0;     // seconds since 1970; 0: until it is refused
     std::uint64_t generation = 0;  // never 0 if there is a URL
-    Clock::time_point asked = {};  // when a redirect was last requested
+    std::weak_ptr<const void> asking;  // exists while a request for a redirect is in flight
   };
   Call call_endpoint(const std::string& target) const;
   std::string target_of(const std::string& object) const;

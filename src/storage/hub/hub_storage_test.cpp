@@ -114,6 +114,26 @@ TEST_F(HubStorageTest, ConcurrentReadsWaitForOneRedirect) {
   EXPECT_EQ(resolved(), 1u);
 }
 
+TEST_F(HubStorageTest, ReadsDoNotWaitForARedirectWhoseReadWasCancelled) {
+  std::atomic<int> delayed{1};
+  std::atomic<bool> is_read{false};
+  hub_answers_ = [&](const ServedRequest& request) {
+    if (request.target.find("/resolve/") != request.target.npos && delayed-- > 0) is_read.wait(false);
+    return usual_answer(request);
+  };
+  const auto storage = this->storage();
+  const auto queue = make_fetch_queue(storage, QueueKind::kBest);
+  Fetch fetch;
+  fetch.piece.path = kRoot + "a.bin";
+  fetch.version = *storage->stat(fetch.piece.path);
+  queue->start(fetch);
+  while (resolved() == 0) std::this_thread::sleep_for(1ms);
+  queue->cancel(fetch);
+  EXPECT_EQ(read(*storage, "a.bin"), kContent.substr(100, 50)) << "while the first redirect is still awaited";
+  is_read = true;
+  is_read.notify_all();
+}
+
 TEST_F(HubStorageTest, AnExpiredUrlIsRenewedOnce) {
   const auto storage = this->storage();
   read(*storage, "a.bin");
