@@ -38,7 +38,8 @@ void check_head(const ResponseHead& head) {
   if (head.content_range) check_range(*head.content_range);
   FEEDLINE_CHECK(!head.content_range || !head.has_bad_range);
   FEEDLINE_CHECK(!head.retry_after || (head.retry_after->count() >= 0 && head.retry_after->count() <= 1'000'000));
-  for (const std::string* value : {&head.etag, &head.request_id, &head.bucket_region, &head.error_code, &head.error_message})
+  for (const std::string* value :
+       {&head.etag, &head.request_id, &head.bucket_region, &head.error_code, &head.error_message})
     FEEDLINE_CHECK(value->size() <= kMaxRetained);
   FEEDLINE_CHECK(head.location.size() <= kMaxUrl && head.next_page.size() <= kMaxUrl);
   const auto bytes = head.object_bytes();

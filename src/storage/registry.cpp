@@ -60,8 +60,7 @@ Result<Location> open_gs_url(std::string_view url) { return open_bucket_url(url,
 
 // Pins the revision, with a request at the first call of the process. Models, spaces and buckets are read by a library.
 Result<Location> open_hub_url(std::string_view url) {
-  const auto foreign =
-      hub_name(url) ? Result<std::shared_ptr<const Storage>>(nullptr) : foreign_storage("hf");
+  const auto foreign = hub_name(url) ? Result<std::shared_ptr<const Storage>>(nullptr) : foreign_storage("hf");
   if (foreign && *foreign) return Location{*foreign, without_secrets(url)};
   FEEDLINE_TRY(std::string pinned, pinned_hub_url(url, false));
   return Location{hub_storage(), std::move(pinned)};

@@ -228,9 +228,13 @@ class _HubHandler(_Handler):
         return repository, commit
 
     def answer_api(self, parts: list[str], query: dict[str, list[str]]) -> None:
-        name, what, revision = "/".join(parts[:2]), parts[2] if len(parts) > 2 else "revision", (parts[3:4] or ["main"])[0]
+        name, what, revision = (
+            "/".join(parts[:2]),
+            parts[2] if len(parts) > 2 else "revision",
+            (parts[3:4] or ["main"])[0],
+        )
         if (opened := self.opened(name, revision)) is None:
-            return
+            return None
         repository, commit = opened
         files = repository.commits[commit]
         if what == "revision":
@@ -258,7 +262,7 @@ class _HubHandler(_Handler):
 
     def answer_file(self, name: str, revision: str, path: str) -> None:
         if (opened := self.opened(name, revision)) is None:
-            return
+            return None
         repository, commit = opened
         content = repository.commits[commit].get(path)
         if content is None:
@@ -270,7 +274,9 @@ class _HubHandler(_Handler):
             return self.answer_small(content, commit)
         etag = etag_of(content)
         self.hub.blobs[etag] = content
-        expires = f"{time.time() + self.hub.lifetime:.3f}" if self.hub.lifetime < 60 else int(time.time() + self.hub.lifetime)
+        expires = (
+            f"{time.time() + self.hub.lifetime:.3f}" if self.hub.lifetime < 60 else int(time.time() + self.hub.lifetime)
+        )
         return self.answer(
             302,
             {

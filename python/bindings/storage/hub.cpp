@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 
-#include "feedline/hub_dataset.h"
+#include "feedline/stored_source.h"
 #include "interop/errors.h"
 #include "interop/gil.h"
 #include "interop/text_caster.h"
@@ -26,7 +26,8 @@ void bind_hub(nb::module_& module) {
         return entries;
       },
       "pinned"_a, nb::sig("def list_hub(pinned: str) -> list[tuple[str, int]]"),
-      "Returns (path in the repository, size in bytes) of all files below a result of pin_hub(), sorted by path. Raises "
+      "Returns (path in the repository, size in bytes) of all files below a result of pin_hub(), sorted by path. "
+      "Raises "
       "StorageError.");
   module.def(
       "card_as_json", [](const std::string& yaml) { return unwrap(card_as_json(yaml)); }, "yaml"_a,

@@ -20,6 +20,7 @@ from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
 from . import arguments, draws, image_depth, literals, view_list
+from .hub.revisions import revisions_of
 from .loader_options import make_loader
 from .memory.rows import HeldTensor
 from .ops.augmentations import Augmentations
@@ -30,7 +31,6 @@ from .ops.video import Videos
 from .recorded_calls import Recorded
 from .selection.labels import Labels
 from .selection.split import Splits
-from .hub.revisions import revisions_of
 from .source_spec import SourceSpec
 from .specs import DecodeLimit, Drawn, FieldSpec
 from .text.tokenized import Tokenized

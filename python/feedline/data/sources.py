@@ -153,7 +153,7 @@ def open(
     """
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     if hub.is_source(source):
-        return hub.open_dataset(given)
+        return hub.open_dataset(given, open)
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
     manifest = format_of_manifest(source) if format is None else format if isinstance(format, str) else ""

@@ -47,9 +47,9 @@ struct ResponseHead {
   std::optional<std::int64_t> last_modified;
   std::string request_id;
   std::string bucket_region;
-  std::string location;       // empty if it is too long
-  std::string next_page;      // target of Link: <...>; rel="next"; empty if it is too long
-  std::string error_code;     // X-Error-Code and X-Error-Message of the Hugging Face Hub
+  std::string location;    // empty if it is too long
+  std::string next_page;   // target of Link: <...>; rel="next"; empty if it is too long
+  std::string error_code;  // X-Error-Code and X-Error-Message of the Hugging Face Hub
   std::string error_message;
   std::optional<ObjectSum> sum;  // of the whole object: the fastest checksum that the server sent
   bool is_recoded = false;       // Google sent a decompressed body, so the checksum of the stored object does not apply

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "feedline/hub_dataset.h"
+#include "feedline/stored_source.h"
 
 #include "base/guarded.h"
 #include "storage/hub/hub_storage.h"

@@ -14,10 +14,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kBetweenLooks = 2ms;            // for a redirect that another read has requested
-constexpr std::int64_t kLongestMargin = 60;    // seconds before the expiry of a URL
-constexpr std::size_t kLongestReason = 300;    // of a body that is shown
-constexpr std::uint64_t kOfEndpoint = 0;       // Call::keys
+constexpr auto kBetweenLooks = 2ms;          // for a redirect that another read has requested
+constexpr std::int64_t kLongestMargin = 60;  // seconds before the expiry of a URL
+constexpr std::size_t kLongestReason = 300;  // of a body that is shown
+constexpr std::uint64_t kOfEndpoint = 0;     // Call::keys
 
 std::int64_t now_in_seconds() { return static_cast<std::int64_t>(std::time(nullptr)); }
 
@@ -159,7 +159,8 @@ std::string HubSite::reason(const ResponseHead& head, std::string_view body) con
   const std::string log_in = "set HF_TOKEN to a token of an account that may read it, or run `hf auth login`";
   if (code == "GatedRepo") {
     add("the dataset is gated: accept its conditions on its page at " + settings_.endpoint +
-        (has_token ? "; a fine-grained token also needs the permission to read gated repositories" : ", and " + log_in));
+        (has_token ? "; a fine-grained token also needs the permission to read gated repositories"
+                   : ", and " + log_in));
   } else if (code == "RepoNotFound" || (code.empty() && head.status == 401)) {
     add(has_token ? "there is no such dataset, or the token may not read it: check the name and the token"
                   : "there is no such dataset, or it is private: check the name; for a private one, " + log_in);

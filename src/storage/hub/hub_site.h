@@ -50,10 +50,10 @@ class HubSite final : public Site {
 
  private:
   struct Location {
-    std::string url;               // empty: not known yet
-    bool is_of_endpoint = false;   // the same origin, which may receive the token
-    std::int64_t renew_at = 0;     // seconds since 1970; 0: until it is refused
-    std::uint64_t generation = 0;  // never 0 if there is a URL
+    std::string url;                   // empty: not known yet
+    bool is_of_endpoint = false;       // the same origin, which may receive the token
+    std::int64_t renew_at = 0;         // seconds since 1970; 0: until it is refused
+    std::uint64_t generation = 0;      // never 0 if there is a URL
     std::weak_ptr<const void> asking;  // exists while a request for a redirect is in flight
   };
   Call call_endpoint(const std::string& target) const;

@@ -97,7 +97,6 @@ std::shared_ptr<const Storage> HubStorage::reading(const Reading& how) const {
   return std::shared_ptr<const Storage>(new HubStorage(remote_so(how), site_, catalog_));
 }
 
-
 Result<std::unique_ptr<Reader>> HubStorage::open(const std::string& path, Access access) const {
   FEEDLINE_TRY(const Version version, stat(path));
   return open_version(path, access, version);

@@ -57,10 +57,12 @@ Result<std::vector<HubFile>> LocalHub::files(const HubName& name) const {
                      false, is_folder});
   }
   if (!failed) return files;
-  auto error = storage_error("HF_HUB_OFFLINE=1 forbids requests, and this revision is not in the local cache '" +
-                                 folder_ + "': unset it, or download the dataset first with `hf download --repo-type "
-                                           "dataset " + name.repository + "`",
-                             failed.value());
+  auto error =
+      storage_error("HF_HUB_OFFLINE=1 forbids requests, and this revision is not in the local cache '" + folder_ +
+                        "': unset it, or download the dataset first with `hf download --repo-type "
+                        "dataset " +
+                        name.repository + "`",
+                    failed.value());
   error.error().where.shard = name.root();
   return error;
 }

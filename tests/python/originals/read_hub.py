@@ -5,6 +5,7 @@ Usage: read_hub.py ENDPOINT FOLDER CASES. A case is [dataset, options of load_da
 /case/NUMBER/MODE is requested.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -23,10 +24,8 @@ datasets.disable_progress_bars()
 
 def begin(case: int, mode: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # nothing is read from the caches of another case
-    try:
+    with contextlib.suppress(urllib.error.HTTPError):
         urllib.request.urlopen(f"{endpoint}/case/{case}/{mode}")
-    except urllib.error.HTTPError:
-        pass
 
 
 def shown(value: object) -> object:

@@ -6,7 +6,7 @@ The modules are imported when a source is such a dataset.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _PREFIX = "hf://datasets/"
@@ -37,8 +37,8 @@ def source_of(
     return opening.source_of(source, format, annotations)
 
 
-def open_dataset(options: dict[str, Any]) -> Any:
-    """Opens a source of the Hub with the arguments of :func:`feedline.open`."""
+def open_dataset(options: dict[str, Any], open_source: Callable[..., Any]) -> Any:
+    """Opens a source of the Hub with the arguments of :func:`feedline.open`, which is `open_source`."""
     from . import opening
 
-    return opening.open_dataset(options)
+    return opening.open_dataset(options, open_source)

@@ -57,9 +57,7 @@ def known(paths: Iterable[str]) -> list[str]:
 
 def kind_of(paths: Sequence[str]) -> str:
     """Returns the kind of the files; empty if there is none."""
-    counts = Counter(
-        (path.rpartition("/")[2] not in METADATA, suffix) for path in paths for suffix in _suffixes(path)
-    )
+    counts = Counter((path.rpartition("/")[2] not in METADATA, suffix) for path in paths for suffix in _suffixes(path))
 
     def rank(one: tuple[bool, str]) -> tuple[bool, int, tuple[bool, ...], str]:
         is_data, suffix = one

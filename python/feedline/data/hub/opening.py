@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import _engine
@@ -53,20 +53,18 @@ class Found(NamedTuple):
         return folders if len(depths) == 1 and len(set(folders)) > 1 else None
 
 
-def open_dataset(options: dict[str, Any]) -> Dataset:
-    """Opens a source with the arguments of :func:`feedline.open`."""
-    from .. import sources  # imports this package
-
+def open_dataset(options: dict[str, Any], open_source: Callable[..., Dataset]) -> Dataset:
+    """Opens a source with the arguments of :func:`feedline.open`, which is `open_source`."""
     source, split, config = (options.pop(name) for name in ("source", "split", "config"))
     if not _is_one(source):
         if split is not None or config is not None:
             raise ConfigError("open: split and config apply to one dataset on the Hub, not to a list of files")
-        return sources.open(_pinned(source), **options)
+        return open_source(_pinned(source), **options)
     found = find(source, split, config)
     if found.kind in file_kinds.FOLDERS and options["format"] is None and not found.metadata and found.kind != "video":
         return _files(found, options)
     options["format"] = options["format"] or found.format or None
-    return sources.open(found.metadata_urls or found.urls, **options)
+    return open_source(found.metadata_urls or found.urls, **options)
 
 
 def _files(found: Found, options: dict[str, Any]) -> Dataset:
@@ -123,8 +121,8 @@ def find(source: str, split: str | None = None, config: str | None = None) -> Fo
     """Returns the files of a split.
 
     Args:
-        source: ``hf://datasets/ORG/NAME[@REVISION][/path]``. A path is a file, a folder whose files' names determine the
-            splits, or a pattern of files. Without a path, the card's configurations apply.
+        source: ``hf://datasets/ORG/NAME[@REVISION][/path]``. A path is a file, a pattern of files, or a folder whose
+            files' names determine the splits. Without a path, the card's configurations apply.
         split: a name; None if there is only one.
         config: the name of a configuration in the card; None for the default one.
 

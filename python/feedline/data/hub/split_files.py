@@ -52,12 +52,11 @@ def patterns_by_name(paths: Sequence[str]) -> dict[str, list[str]]:
         _by_keyword(_IN_FILES),
         {"train": ["**"]},
     ):
-        if found := {
-            split: patterns
-            for split, patterns in rule.items()
-            if any(matching(pattern, paths) for pattern in patterns)
-        }:
-            return found
+        splits = {
+            split: patterns for split, patterns in rule.items() if any(matching(pattern, paths) for pattern in patterns)
+        }
+        if splits:
+            return splits
     return {}
 
 
