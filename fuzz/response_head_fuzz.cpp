@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 1;
 constexpr std::int64_t kNow = 1'800'000'000;
-constexpr std::size_t kMaxRetained = 1024;
+constexpr std::size_t kMaxRetained = 1024, kMaxUrl = 16 * 1024;
 
 std::string text_of(const ContentRange& range) {
   const std::string span = std::to_string(range.first) + "-" + std::to_string(range.last);
@@ -38,8 +38,10 @@ void check_head(const ResponseHead& head) {
   if (head.content_range) check_range(*head.content_range);
   FEEDLINE_CHECK(!head.content_range || !head.has_bad_range);
   FEEDLINE_CHECK(!head.retry_after || (head.retry_after->count() >= 0 && head.retry_after->count() <= 1'000'000));
-  for (const std::string* value : {&head.etag, &head.request_id, &head.bucket_region, &head.location})
+  for (const std::string* value :
+       {&head.etag, &head.request_id, &head.bucket_region, &head.error_code, &head.error_message})
     FEEDLINE_CHECK(value->size() <= kMaxRetained);
+  FEEDLINE_CHECK(head.location.size() <= kMaxUrl && head.next_page.size() <= kMaxUrl);
   const auto bytes = head.object_bytes();
   const auto version = head.version();
   FEEDLINE_CHECK(bytes.has_value() == version.has_value());
@@ -60,6 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     head.add(line, kNow);
     check_head(head);
     if (const auto range = storage::parse_content_range(line)) check_range(*range);
+    FEEDLINE_CHECK(storage::next_in_links(line).size() <= line.size());
+    if (const auto seconds = storage::exhausted_until(line)) FEEDLINE_CHECK(*seconds <= kMost);
     if (const auto size = storage::parse_size(line)) FEEDLINE_CHECK(std::to_string(*size).size() <= line.size());
     text.remove_prefix(end);
   }

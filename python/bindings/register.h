@@ -34,6 +34,7 @@ void bind_node_cache(nanobind::module_& module);
 void bind_network(nanobind::module_& module);        // network statistics
 void bind_stored_source(nanobind::module_& module);  // objects copied and verified as bytes
 void bind_stored_object(nanobind::module_& module);  // objects written to a URL
+void bind_hub(nanobind::module_& module);            // datasets on the Hugging Face Hub
 void bind_test_conditions(nanobind::module_& module);
 
 }  // namespace feedline::python

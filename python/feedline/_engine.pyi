@@ -845,6 +845,21 @@ class ObjectFolder:
 
 def crc32c(content: bytes) -> int: ...
 
+def pin_hub(url: str) -> str:
+    """
+    Returns an hf://datasets/ URL with the commit of its revision and, if the dataset was renamed, its new name. Raises ConfigError if the URL does not name a dataset, and StorageError if the Hub refuses.
+    """
+
+def list_hub(pinned: str) -> list[tuple[str, int]]:
+    """
+    Returns (path in the repository, size in bytes) of all files below a result of pin_hub(), sorted by path. Raises StorageError.
+    """
+
+def card_as_json(yaml: str) -> str:
+    """
+    Converts YAML to JSON, with all scalars as strings except booleans and nulls. Raises DataError.
+    """
+
 def set_test_conditions(conditions: dict[str, Any]) -> None: ...
 
 def test_conditions() -> dict[str, Any]: ...

@@ -8,6 +8,7 @@
 #include "storage/foreign/foreign_storage.h"
 #include "storage/http/remote_storage.h"
 #include "storage/http/url.h"
+#include "storage/hub/hub_storage.h"
 #include "storage/pipe/pipe_storage.h"
 #include "storage/s3/s3_storage.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::string_view kMark = "://";
 // Schemes for which a Python library may exist; other unknown schemes may be misspelled.
-constexpr std::array<std::string_view, 6> kWithoutReader{"abfs", "abfss", "az", "ftp", "hf", "sftp"};
+constexpr std::array<std::string_view, 5> kWithoutReader{"abfs", "abfss", "az", "ftp", "sftp"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_of_scheme(char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.'; }
@@ -56,6 +57,14 @@ Result<Location> open_bucket_url(std::string_view url, std::shared_ptr<const Sto
 }
 Result<Location> open_s3_url(std::string_view url) { return open_bucket_url(url, s3_storage(), "s3"); }
 Result<Location> open_gs_url(std::string_view url) { return open_bucket_url(url, gs_storage(), "gs"); }
+
+// Pins the revision, with a request at the first call of the process. Models, spaces and buckets are read by a library.
+Result<Location> open_hub_url(std::string_view url) {
+  const auto foreign = hub_name(url) ? Result<std::shared_ptr<const Storage>>(nullptr) : foreign_storage("hf");
+  if (foreign && *foreign) return Location{*foreign, without_secrets(url)};
+  FEEDLINE_TRY(std::string pinned, pinned_hub_url(url, false));
+  return Location{hub_storage(), std::move(pinned)};
+}
 
 }  // namespace
 
@@ -99,6 +108,7 @@ Registry built_in_schemes() {
   registry.add("https", open_http_url);
   registry.add("s3", open_s3_url);
   registry.add("gs", open_gs_url);
+  registry.add("hf", open_hub_url);
   return registry;
 }
 

@@ -45,7 +45,7 @@ TEST(Registry, AFileUrlIsAPathDecoded) {
 }
 
 TEST(Registry, SchemesThatNobodyReadsAreNamedWithWhatToDo) {
-  for (const std::string url : {"az://bucket//key", "hf://bucket/x", "SFTP://b"}) {
+  for (const std::string url : {"az://bucket//key", "SFTP://b"}) {
     const std::string said = refusal_of(url);
     EXPECT_NE(said.find("no reader for " + scheme_of(url) + "://"), std::string::npos) << said;
     EXPECT_NE(said.find("copy or mount the data"), std::string::npos) << said;
@@ -78,7 +78,7 @@ TEST(Registry, WhoIsAddedGetsTheUrlAsItWasWritten) {
   EXPECT_EQ(registry.open("made://b//k%20%zz/")->object, "made://b//k%20%zz/");
   EXPECT_EQ(registry.open("MADE://x")->object, "MADE://x");
   EXPECT_EQ(registry.open("file:///x")->object, "/x");
-  EXPECT_NE(registry.open("other://x").error().what.find("file://, gs://, http://, https://, made://"),
+  EXPECT_NE(registry.open("other://x").error().what.find("file://, gs://, hf://, http://, https://, made://"),
             std::string::npos);
   EXPECT_FALSE(open("made://x")) << "one table does not change another";
 }

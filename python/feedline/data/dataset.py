@@ -20,6 +20,7 @@ from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
 from . import arguments, draws, image_depth, literals, view_list
+from .hub.revisions import revisions_of
 from .loader_options import make_loader
 from .memory.rows import HeldTensor
 from .ops.augmentations import Augmentations
@@ -647,7 +648,9 @@ class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, T
             # a verb above this package, which is imported on its first use
             engine = import_module("feedline.tokenize.cached").stored(self, field)._engine
             options["field"] = ""  # the files have another name for it
-        return packed_sequences.pack(engine, options, given["labels"])
+        packed = packed_sequences.pack(engine, options, given["labels"])
+        packed._revisions = revisions_of(self)
+        return packed
 
     # ---- the loader ----
 
@@ -809,6 +812,7 @@ class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, T
         loader = make_loader(self._engine, given)
         if self._held:
             loader._held = self._held
+        loader._revisions = revisions_of(self)
         return loader
 
 

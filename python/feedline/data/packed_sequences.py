@@ -82,6 +82,7 @@ class PackedSequences:
         self._engine = engine
         self._options = options
         self._labels = labels  # None: the preset's
+        self._revisions: list[str] = []  # as in Loader
 
     @property
     def documents(self) -> int:
@@ -186,7 +187,9 @@ class PackedSequences:
         """
         given = {name: value for name, value in locals().items() if name != "self"}
         padded = self._options["pad_to_multiple_of"] > 1
-        return make_packed_loader(self._engine, given, self._labels, padded=padded)
+        loader = make_packed_loader(self._engine, given, self._labels, padded=padded)
+        loader._revisions = self._revisions
+        return loader
 
     def count(
         self, epoch: int = 0, *, shuffle: bool = True, seed: int = 0, windows: int | None = None

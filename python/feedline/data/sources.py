@@ -15,7 +15,7 @@ from .._engine import Inspection
 from ..errors import ConfigError, Error
 from ..loader.unopened import columns_of, listed
 from ..machine import media_libraries
-from . import arguments, literals, recorded_calls, videos
+from . import arguments, hub, literals, recorded_calls, videos
 from .dataset import Dataset
 from .format_names import FORMATS, MANIFESTS
 from .source_spec import SourceSpec
@@ -45,6 +45,7 @@ def open(
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
+    config: str | None = None,
     crowd: literals.Crowd | None = None,
     documents: bool = False,
     **storage: Any,
@@ -71,8 +72,9 @@ def open(
             In names, ``{000..146}`` and ``{a,b}`` are expanded, and if files can be listed, also ``*``, ``[a-c]``,
             ``**`` and (local files only) ``?``: ``"data/train-*.parquet"``, ``"s3://bucket/train/{000..146}.tar"``. See
             docs/formats.md for the files in a folder and for Hive partitions (``label=cat/``), docs/remote.md for URLs
-            (``https``, ``s3``, ``gs``, ``az``, ``file``); the URL of a folder ends in a slash. With `allow_commands`,
-            ``"pipe:COMMAND"`` reads a tar from a command.
+            (``https``, ``s3``, ``gs``, ``az``, ``file``); the URL of a folder ends in a slash.
+            ``"hf://datasets/ORG/NAME[@REVISION][/path]"`` is a dataset on the Hugging Face Hub (docs/remote.md). With
+            `allow_commands`, ``"pipe:COMMAND"`` reads a tar from a command.
         format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
             ``"lmdb"``, ``"numpy"``, ``"megatron"``, ``"datatrove"``, ``"table"``, ``"coco"``, ``"voc"``,
             ``"yolo"`` or ``"pixels"``; for speech ``"nemo"``, ``"kaldi"``, ``"lhotse"``, ``"common_voice"`` or
@@ -129,7 +131,9 @@ def open(
         images: for COCO files, the folder to which file names are relative. By default the first of ``../SPLIT``,
             ``SPLIT``, ``../images/SPLIT``, ``images/SPLIT``, ``../images``, ``images``, the JSON's own folder and its
             parent that contains the first image; SPLIT is ``train2017`` for ``instances_train2017.json``.
-        split: for VOC sets a list of ``ImageSets``, for YOLO sets a key of the YAML file: by default ``"train"``.
+        split: for VOC sets a list of ``ImageSets``, for YOLO sets a key of the YAML file: by default ``"train"``. For
+            datasets on the Hub, a split by the rules of ``datasets``; required if there are several.
+        config: for datasets on the Hub, a configuration in their card; by default the default one.
         crowd: for COCO files, ``"skip"``, the default, leaves out crowd annotations, like torchvision's detection
             recipe; ``"keep"`` treats them like all others. The field ``crowd_mask`` contains the crowd annotations in
             both cases.
@@ -148,6 +152,8 @@ def open(
         UserWarning: a class folder contains only folders, for example because the parent of ``train`` was opened.
     """
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
+    if hub.is_source(source):
+        return hub.open_dataset(given, open)
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
     manifest = format_of_manifest(source) if format is None else format if isinstance(format, str) else ""
@@ -169,7 +175,7 @@ def open(
             cache_limit=cache_limit,
             hedge=hedge,
         )
-    annotations = annotations_of("open", images, split, crowd)
+    annotations = annotations_of("open", images, split, crowd, config)
     spec = spec_of(source, format, fields, index, missing, allow_commands, annotations)
     spec = spec._replace(documents=arguments.flag("open", "documents", documents))
     age = arguments.real("open", "listing_age", listing_age)
@@ -293,6 +299,7 @@ def inspect(
     allow_commands: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
+    config: str | None = None,
     crowd: literals.Crowd | None = None,
 ) -> Inspection:
     """Reports a source's contents, and samples that a reader would drop, merge or reject. Also works for sources that
@@ -301,16 +308,20 @@ def inspect(
     Arguments and exceptions are the same as for :func:`open`, but damage is reported as a finding. Decodes nothing, and
     ignores stored listings.
     """
-    annotations = annotations_of("inspect", images, split, crowd)
+    annotations = annotations_of("inspect", images, split, crowd, config)
     if (dataset := opened_manifest(source, format, fields)) is not None:
         return dataset.inspect()
     return spec_of(source, format, fields, index, missing, allow_commands, annotations).inspect()
 
 
 def annotations_of(
-    where: str, images: str | os.PathLike[str] | None, split: str | None, crowd: str | None
+    where: str,
+    images: str | os.PathLike[str] | None,
+    split: str | None,
+    crowd: str | None,
+    config: str | None = None,
 ) -> dict[str, str]:
-    """Returns the options for annotated images that were passed."""
+    """Returns the options for annotated images and for datasets on the Hub that were passed."""
     given = {}
     if images is not None:
         given["images"] = arguments.path_text(where, "images", images)
@@ -318,6 +329,10 @@ def annotations_of(
         if not isinstance(split, str) or not split:
             raise ConfigError(f"{where}: split must be a name such as 'train', not {split!r}")
         given["split"] = split
+    if config is not None:
+        if not isinstance(config, str) or not config:
+            raise ConfigError(f"{where}: config must be the name of a configuration, not {config!r}")
+        given["config"] = config
     if crowd is not None:
         given["crowd"] = arguments.choice(where, "crowd", crowd, ("skip", "keep"))
     return given
@@ -348,6 +363,10 @@ def spec_of(
     annotations: Mapping[str, str] = {},
 ) -> SourceSpec:
     """Returns the checked arguments of :func:`open`."""
+    if hub.is_source(source):
+        source, format, annotations = hub.source_of(source, format, annotations)
+    if "config" in annotations:
+        raise ConfigError(f"open: config applies only to datasets on the Hub (hf://datasets/...), not to {source!r}")
     paths = [source] if isinstance(source, str | os.PathLike) else source
     if hasattr(source, "columns") or hasattr(source, "column_names"):
         raise ConfigError(

@@ -143,6 +143,7 @@ class Loader:
         self._set_weights = set_weights
         self._batch_type = batches.tuple_type(batches.attribute_names(engine.field_names), unopened)
         self._held: tuple[Any, ...] = ()  # tensors whose memory the engine reads
+        self._revisions: list[str] = []  # commits of datasets on the Hugging Face Hub
         self._closed = False
         self._changes = changes.Log()
         self._iterator: weakref.ref[LoaderIterator] | None = None
@@ -266,7 +267,7 @@ class Loader:
         """
         self._settle()
         now = self._engine.state()
-        return state.from_engine(now if self._sampler is None else self._sampler.saved(now))
+        return state.from_engine(now if self._sampler is None else self._sampler.saved(now), self._revisions)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Makes the next ``iter()`` resume at the position of ``state_dict``, without reading earlier samples.
@@ -280,6 +281,7 @@ class Loader:
         """
         self._settle()
         saved = state.to_engine(state_dict, self._engine.state())
+        state.check_revisions(state_dict, self._revisions)
         if self._sampler is not None:
             self._sampler.restore(self._engine, saved)
         else:

@@ -8,7 +8,7 @@ batches on one rank. States of all versions can be loaded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
@@ -18,8 +18,8 @@ _WHERE = "load_state_dict"
 _EXACT = "exact"  # the only pixel version before states recorded it
 
 
-def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Converts the engine's state to a ``state_dict()``."""
+def from_engine(state: Mapping[str, Any], revisions: Sequence[str] = ()) -> dict[str, Any]:
+    """Converts the engine's state to a ``state_dict()``. `revisions`: commits of datasets on the Hugging Face Hub."""
     dataset = dict(state["dataset"])
     # samples that are not every sample once, and weights of a mixture that set_weights() has changed
     sampling = {"sampling": f"{state['sampling']:016x}"} if state["sampling"] else {}
@@ -27,6 +27,8 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
     packing = {"packing": dict(state["packing"])} if state["packing"] is not None else {}
     if not dataset["blocks"]:
         del dataset["blocks"]
+    if revisions:
+        dataset["revisions"] = list(revisions)
     return {
         "version": 3 if "blocks" in dataset else 2,
         "fingerprint": f"{dataset.pop('fingerprint'):016x}",
@@ -47,6 +49,19 @@ def from_engine(state: Mapping[str, Any]) -> dict[str, Any]:
         "delivered": [list(span) for span in state["delivered"]],
         "left_out": state["left_out"],
     }
+
+
+def check_revisions(state: Mapping[str, Any], now: Sequence[str]) -> None:
+    """Raises ConfigError if a state was saved with other commits of datasets on the Hugging Face Hub."""
+    dataset = state.get("dataset")
+    saved = dataset.get("revisions", []) if isinstance(dataset, Mapping) else []
+    if not saved or not now or list(saved) == list(now):
+        return
+    raise ConfigError(
+        f"{_WHERE}: the state was saved with another commit of a dataset on the Hugging Face Hub: "
+        f"{', '.join(sorted(set(saved) - set(now)))}, but the loader reads {', '.join(sorted(set(now) - set(saved)))}; "
+        "to resume, open the saved commit by the name ORG/NAME@COMMIT"
+    )
 
 
 def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _engine
-from ..data import arguments
+from ..data import arguments, hub
 from ..data.source_spec import SourceSpec
 from ..data.sources import warn_of_merged_folders
 from ..errors import DataError, StorageError
@@ -134,6 +134,9 @@ def spec_of(
     annotations: Mapping[str, str],
 ) -> SourceSpec:
     specs = arguments.field_specs("pack", fields)
+    if hub.is_source(source):
+        urls, format, annotations = hub.source_of(source, format, annotations)
+        source = "::".join(urls)
     return SourceSpec(os.fspath(source), format or "", specs, annotations=annotations)
 
 

@@ -199,6 +199,10 @@ void Client::begin(Job& job) {
     job.transfer.fail(std::move(call).error());
     return conclude(job, Transfer::Next::kDone);
   }
+  if (call->later.count() > 0) {
+    job.due = Clock::now() + call->later;
+    return waiting_.push_back(&job);
+  }
   const auto parts = parts_of_url(call->url);
   job.host = parts ? std::string(parts->authority) : std::string();
   if (!may_begin(job)) return waiting_.push_back(&job);
@@ -208,6 +212,7 @@ void Client::begin(Job& job) {
     job.transfer.fail(storage_error("libcurl accepts no more requests", ENOMEM).error());
     return conclude(job, Transfer::Next::kDone);
   }
+  job.ticket = std::move(call->ticket);
   job.transfer.begun();
   ++of_host_[job.host];
   if (limits_.requests_per_s > 0) paces_.at(job.host).made(Clock::now());
@@ -301,6 +306,7 @@ void Client::end(Job& job, std::string_view trouble, bool is_worth_another_try) 
 // Called when a request ends or has ended.
 void Client::close(Job& job) {
   for (Attempt& attempt : job.attempts) close(attempt);
+  job.ticket.reset();
   if (std::erase(under_way_, &job) > 0) has_room_ = true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -42,6 +43,7 @@ struct Client::Job {
   std::array<Attempt, 2> attempts;  // the request and its hedge
   Attempt* answering = nullptr;     // the one whose response the transfer uses
   std::optional<Call> call;         // for a transfer that may be hedged
+  std::shared_ptr<const void> ticket;
   std::optional<Clock::time_point> hedge_at;
   // current stall interval
   Clock::time_point window_began;

@@ -61,6 +61,7 @@ void HttpTransport::start(Read& read) {
     read_piece(read);  // a reader of a wrapper or of another storage
     return finish(read);
   }
+  if (!read.piece.reader && remote_.reads_here && remote_.reads_here(read)) return finish(read);
   const auto room = prepare(read);
   if (!room) {
     read.bytes = std::unexpected(room.error());

@@ -87,6 +87,7 @@ RemoteReader::RemoteReader(Remote remote, std::string name, HeldTo held_to, std:
     : remote_(std::move(remote)), name_(std::move(name)), held_to_(std::move(held_to)), start_(std::move(start)) {}
 
 Result<ObjectStat> RemoteReader::stat() const {
+  if (remote_.site->names_versions()) return *held_to_.version;
   FEEDLINE_TRY(const Start now, start_of(remote_, name_, 1));
   return *now.held_to.version;
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,8 @@ struct Remote {
   Client* client = nullptr;  // nullptr: the process's client
   std::shared_ptr<Traffic> traffic = std::make_shared<Traffic>();
   Reading reading = {};
+  // Reads a whole object that is on this machine, and returns whether it is.
+  std::function<bool(Read&)> reads_here = {};
 
   // Sets the user's options for reading. Call before starting.
   void prepare(Transfer& transfer) const;

@@ -13,7 +13,8 @@
 namespace feedline::storage {
 namespace {
 
-constexpr std::size_t kLongestValue = 1024;  // of what is kept as text
+constexpr std::size_t kLongestValue = 1024;     // of what is kept as text
+constexpr std::size_t kLongestUrl = 16 * 1024;  // signatures are long
 
 std::string_view trimmed(std::string_view text) {
   const auto is_space = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
@@ -34,6 +35,25 @@ bool has_word(std::string_view text, std::string_view lower) {
 }
 
 std::string shortened(std::string_view value) { return std::string(value.substr(0, kLongestValue)); }
+std::string whole_url(std::string_view value) { return std::string(value.size() > kLongestUrl ? "" : value); }
+
+// Removes and returns the text before the next `mark` that is not inside quotes or angle brackets.
+std::string_view take_until(std::string_view& text, char mark) {
+  char closing = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (closing != 0) {
+      if (c == closing) closing = 0;
+    } else if (c == mark) {
+      const std::string_view found = text.substr(0, i);
+      text.remove_prefix(i + 1);
+      return trimmed(found);
+    } else if (c == '"' || c == '<') {
+      closing = c == '<' ? '>' : c;
+    }
+  }
+  return trimmed(std::exchange(text, std::string_view()));
+}
 
 // Converts a Gregorian date to days since 1970.
 std::optional<std::int64_t> days_of(std::int64_t year, unsigned month, unsigned day) {
@@ -102,6 +122,35 @@ std::optional<std::int64_t> parse_http_date(std::string_view text) {
   return *days * 86'400 + static_cast<std::int64_t>(*hour * 3600 + *minute * 60 + *second);
 }
 
+std::string_view next_in_links(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view link = take_until(text, ',');
+    const std::string_view target = take_until(link, ';');
+    if (target.size() < 2 || target.front() != '<' || target.back() != '>') continue;
+    while (!link.empty()) {
+      const std::string_view parameter = take_until(link, ';');
+      if (is_same_name(parameter, "rel=\"next\"") || is_same_name(parameter, "rel=next"))
+        return target.substr(1, target.size() - 2);
+    }
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> exhausted_until(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view limit = take_until(text, ',');
+    take_until(limit, ';');  // its name
+    std::optional<std::uint64_t> rest, seconds;
+    while (!limit.empty()) {
+      const std::string_view parameter = take_until(limit, ';');
+      if (parameter.starts_with("r=")) rest = parse_size(parameter.substr(2));
+      if (parameter.starts_with("t=")) seconds = parse_size(parameter.substr(2));
+    }
+    if (rest == 0 && seconds) return seconds;
+  }
+  return {};
+}
+
 // For multipart objects, the checksum is a checksum of checksums; it ends with "-3" or similar, and is ignored.
 void ResponseHead::add_sum(SumKind kind, std::string_view base64) {
   auto found = sum_of_base64(kind, base64);
@@ -135,7 +184,10 @@ void ResponseHead::add(std::string_view line, std::int64_t now) {
       (is_same_name(name, "x-request-id") && request_id.empty()))
     request_id = shortened(value);
   if (is_same_name(name, "x-amz-bucket-region")) bucket_region = shortened(value);
-  if (is_same_name(name, "location")) location = shortened(value);
+  if (is_same_name(name, "location")) location = whole_url(value);
+  if (is_same_name(name, "link") && next_page.empty()) next_page = whole_url(next_in_links(value));
+  if (is_same_name(name, "x-error-code")) error_code = shortened(value);
+  if (is_same_name(name, "x-error-message")) error_message = shortened(value);
   if (is_same_name(name, "x-amz-checksum-crc32c")) add_sum(SumKind::kCrc32c, value);
   if (is_same_name(name, "x-amz-checksum-crc64nvme")) add_sum(SumKind::kCrc64Nvme, value);
   if (is_same_name(name, "x-amz-checksum-crc32")) add_sum(SumKind::kCrc32, value);
@@ -147,8 +199,13 @@ void ResponseHead::add(std::string_view line, std::int64_t now) {
       if (one.starts_with("crc32c=")) add_sum(SumKind::kCrc32c, one.substr(one.find('=') + 1));
     }
   if (is_same_name(name, "x-goog-stored-content-encoding")) is_recoded = !is_same_name(value, "identity");
-  if (is_same_name(name, "retry-after")) {
-    constexpr std::int64_t kLongest = 1'000'000;
+  constexpr std::int64_t kLongest = 1'000'000;
+  if (is_same_name(name, "ratelimit"))
+    if (const auto seconds = exhausted_until(value)) {  // a second more, as the time is rounded down
+      retry_after = std::chrono::seconds(std::min<std::uint64_t>(*seconds + 1, kLongest));
+      is_rate_limited = true;
+    }
+  if (is_same_name(name, "retry-after") && !is_rate_limited) {
     const auto seconds = parse_size(value);
     const auto date = parse_http_date(value);
     if (seconds || date) {

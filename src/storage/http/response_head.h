@@ -26,6 +26,10 @@ std::optional<ContentRange> parse_content_range(std::string_view text);
 std::optional<std::uint64_t> parse_size(std::string_view text);
 // Parses a date such as "Sun, 06 Nov 1994 08:49:37 GMT"; returns seconds since 1970.
 std::optional<std::int64_t> parse_http_date(std::string_view text);
+// Returns the target of the first link with rel="next" in a Link header (RFC 8288); empty if there is none.
+std::string_view next_in_links(std::string_view text);
+// Parses RateLimit: "resolvers";r=0;t=172; returns t if r is 0.
+std::optional<std::uint64_t> exhausted_until(std::string_view text);
 
 // Returns the tag of a version (reader.h) for an ETag, including the ETag's quotes. The result is never 0, because 0
 // means that there is no tag.
@@ -43,10 +47,14 @@ struct ResponseHead {
   std::optional<std::int64_t> last_modified;
   std::string request_id;
   std::string bucket_region;
-  std::string location;
+  std::string location;    // empty if it is too long
+  std::string next_page;   // target of Link: <...>; rel="next"; empty if it is too long
+  std::string error_code;  // X-Error-Code and X-Error-Message of the Hugging Face Hub
+  std::string error_message;
   std::optional<ObjectSum> sum;  // of the whole object: the fastest checksum that the server sent
   bool is_recoded = false;       // Google sent a decompressed body, so the checksum of the stored object does not apply
-  std::optional<std::chrono::seconds> retry_after;  // relative to `now` if it is a date
+  // Retry-After, relative to `now` if it is a date; with an exhausted RateLimit, the end of its window.
+  std::optional<std::chrono::seconds> retry_after;
 
   // Parses one line, with or without its line ending. A status line starts a new header.
   void add(std::string_view line, std::int64_t now);
@@ -57,6 +65,7 @@ struct ResponseHead {
   std::string_view strong_etag() const;
 
  private:
+  bool is_rate_limited = false;  // retry_after is that of RateLimit
   void add_sum(SumKind kind, std::string_view base64);
 };
 

@@ -11,7 +11,7 @@ Result<Call> Site::call_with_sums(const std::string& object, const std::string& 
   return made;
 }
 
-Refused Site::refused(const ResponseHead& head, std::string_view /*body*/) const {
+Refused Site::refused(const ResponseHead& head, std::string_view /*body*/, std::uint64_t /*keys*/) const {
   switch (head.status) {
     case 408:  // request timeout
     case 425:  // too early

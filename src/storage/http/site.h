@@ -3,7 +3,10 @@
 
 // Maps an object's name to requests, for plain HTTP or signed S3 requests.
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,7 +25,9 @@ struct Call {
   // The request body, if there is one; it must outlive the request.
   std::optional<std::span<const std::byte>> body = {};
   std::uint64_t keys = 0;  // generation of its keys: see renew()
-  bool follows = false;    // follows redirects, to which no user name, password or `headers` are sent
+  bool follows = false;    // follows redirects; other hosts receive no user name, password or `Authorization`
+  std::chrono::milliseconds later{0};  // not to be sent before; then call() is called again
+  std::shared_ptr<const void> ticket;  // released when the request ends, is cancelled, or is not sent
 };
 
 // How to react to an error response.
@@ -48,13 +53,16 @@ class Site {
   // Called after kForCredentials for a Call with these keys; may block. Returns an error if no other keys are
   // available.
   virtual Result<void> renew(std::uint64_t /*keys*/) const { return {}; }
+  // Returns whether an object's name determines its version. If so, the ETags of responses are ignored, because they
+  // are those of a cache, and only the object's size is compared.
+  virtual bool names_versions() const { return false; }
   // Called after a status other than 200 and 206: returns whether the object has moved and call() now uses the new
   // location.
   virtual bool has_moved(const std::string& /*object*/, const ResponseHead& /*head*/, std::string_view /*body*/) const {
     return false;
   }
-  // Classifies a response with a status other than 200 and 206. body: the first bytes of its body.
-  virtual Refused refused(const ResponseHead& head, std::string_view body) const;
+  // Classifies a response with a status other than 200 and 206. body: the first bytes of its body. keys: of the Call.
+  virtual Refused refused(const ResponseHead& head, std::string_view body, std::uint64_t keys) const;
   // Returns whether a response with status 200 to an upload reports an error. body: the whole body.
   virtual bool denies(std::string_view /*body*/) const { return false; }
   // Returns the operation on the object, for errors, such as "write part 3"; empty for a read.

@@ -17,7 +17,7 @@ constexpr int kOk = 200, kNoContent = 204, kPartial = 206;
 constexpr std::size_t kMostOfRefusal = 4096;       // stored, to report the reason
 constexpr std::uint64_t kMostIgnored = 64 * 1024;  // read and discarded, so that the connection can be reused
 constexpr int kMostDoublings = 20;
-constexpr int kMostMoves = 2;  // to where a bucket is
+constexpr int kMostMoves = 2;  // without data between them: to a bucket's region, or along redirects
 
 std::string range_text(std::uint64_t begin, std::uint64_t bytes) {
   return std::to_string(begin) + "-" + std::to_string(begin + bytes - 1);
@@ -211,13 +211,15 @@ bool Transfer::hold() {
     now = same.version();
   }
   if (!now) return refuse("the response does not specify the object's length");
+  const bool is_named = site_->names_versions();
+  if (is_named) *now = {now->bytes, 0, held_to_.version ? held_to_.version->tag : 0};
   if (held_to_.version && *held_to_.version != *now) {
     auto same = check_version(object_, *held_to_.version, *now);
     error_ = std::move(same).error();
     return false;
   }
   held_to_.version = version_ = now;
-  if (held_to_.etag.empty()) held_to_.etag = head_.strong_etag();
+  if (held_to_.etag.empty() && !is_named) held_to_.etag = head_.strong_etag();
   end_at(now->bytes);
   return true;
 }
@@ -256,7 +258,7 @@ bool Transfer::on_body(std::span<const std::byte> bytes) {
   if (wanted > 0) {
     put(bytes.first(wanted));
     had_ += wanted;
-    tries_in_a_row_ = 0;
+    tries_in_a_row_ = renewals_ = moves_ = 0;
   }
   return !cut_ || had_ < expected_;
 }
@@ -364,7 +366,7 @@ Transfer::Next Transfer::end_of_refusal() {
   if (head_.status == kOk) why += " OK";
   if (const std::string_view words = words_of(head_.status); !words.empty()) why.append(" ").append(words);
   if (const std::string reason = site_->reason(head_, refusal_); !reason.empty()) why += ", " + reason;
-  Refused refused = site_->refused(head_, refusal_);
+  Refused refused = site_->refused(head_, refusal_, keys_);
   if (heads_ && (head_.status == 400 || head_.status == 403))
     refused = Refused::kForCredentials;  // no reason was
                                          // given
@@ -372,6 +374,7 @@ Transfer::Next Transfer::end_of_refusal() {
     case Refused::kForNow:
       return try_again(why);
     case Refused::kForCredentials:
+      moves_ = 0;
       if (renewals_++ == 0) return Next::kAfterRenewal;
       break;
     case Refused::kForGood:

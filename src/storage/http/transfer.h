@@ -113,6 +113,7 @@ class Transfer {
   const std::optional<Version>& version() const { return version_; }
   const std::string& etag() const { return held_to_.etag; }
   int status() const { return head_.status; }  // of the last response; 0 if there was none
+  const ResponseHead& head() const { return head_; }
   // Returns the checksum of a whole object, either computed or from the header.
   const std::optional<ObjectSum>& sum() const { return said_; }
   // For uploads: returns the ETag in the response.

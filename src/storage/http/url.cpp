@@ -111,6 +111,11 @@ std::optional<UrlParts> parts_of_url(std::string_view url) {
   return parts;
 }
 
+bool is_private(const UrlParts& parts) {
+  const std::string_view host = parts.authority.substr(0, parts.authority.rfind(':'));
+  return parts.scheme == "https" || host == "localhost" || host.starts_with("127.") || host == "[::1]";
+}
+
 std::string without_secrets(std::string_view url) {
   const auto parts = parts_of_url(url);
   if (!parts) return std::string(url);

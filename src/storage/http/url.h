@@ -21,6 +21,8 @@ struct UrlParts {
 };
 // Returns nullopt if there is no scheme or no host.
 std::optional<UrlParts> parts_of_url(std::string_view url);
+// Returns whether the connection is encrypted or local, so that a token may be sent.
+bool is_private(const UrlParts& parts);
 
 // Replaces every secret in the URL with a placeholder: user and password, and signatures and tokens in the query. The
 // process remembers the secrets, and sends them only to this host.

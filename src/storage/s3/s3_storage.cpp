@@ -43,12 +43,6 @@ bool is_region(std::string_view text) {
   return !text.empty() && text.size() <= kLongest && std::ranges::all_of(text, fits);
 }
 
-// Returns whether the connection is encrypted or local.
-bool is_private(const UrlParts& endpoint) {
-  const std::string_view host = endpoint.authority.substr(0, endpoint.authority.rfind(':'));
-  return endpoint.scheme == "https" || host == "localhost" || host.starts_with("127.") || host == "[::1]";
-}
-
 // Returns the prefix of all keys below a folder.
 std::string prefix_of(std::string_view key) {
   std::string prefix(key);
@@ -214,12 +208,12 @@ bool S3Site::has_moved(const std::string& object, const ResponseHead& head, std:
   return true;
 }
 
-Refused S3Site::refused(const ResponseHead& head, std::string_view body) const {
+Refused S3Site::refused(const ResponseHead& head, std::string_view body, std::uint64_t keys) const {
   const std::string code = xml_text(body, "Code");
   if (std::ranges::find(kExpired, code) != kExpired.end()) return Refused::kForCredentials;
   if (std::ranges::find(kForNow, code) != kForNow.end()) return Refused::kForNow;
   if (head.status == 401 && !keys_.keys().bearer.empty()) return Refused::kForCredentials;  // Google's error codes
-  return Site::refused(head, body);
+  return Site::refused(head, body, keys);
 }
 
 std::string S3Site::reason(const ResponseHead& head, std::string_view body) const {

@@ -69,7 +69,7 @@ class S3Site final : public Site {
   Result<void> renew(std::uint64_t keys) const override { return keys_.renew(keys); }
   // Uses another region for all later requests to the bucket.
   bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override;
-  Refused refused(const ResponseHead& head, std::string_view body) const override;
+  Refused refused(const ResponseHead& head, std::string_view body, std::uint64_t keys) const override;
   std::string reason(const ResponseHead& head, std::string_view body) const override;
   const S3Settings& settings() const { return settings_; }
   bool is_encrypted() const { return settings_.endpoint.empty() || settings_.endpoint.starts_with("https:"); }

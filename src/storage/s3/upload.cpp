@@ -45,7 +45,9 @@ class SendingSite final : public Site {
   }
   Result<void> prepare() const override { return s3_->prepare(); }
   Result<void> renew(std::uint64_t keys) const override { return s3_->renew(keys); }
-  Refused refused(const ResponseHead& head, std::string_view body) const override { return s3_->refused(head, body); }
+  Refused refused(const ResponseHead& head, std::string_view body, std::uint64_t keys) const override {
+    return s3_->refused(head, body, keys);
+  }
   std::string reason(const ResponseHead& head, std::string_view body) const override { return s3_->reason(head, body); }
   bool has_moved(const std::string& object, const ResponseHead& head, std::string_view body) const override {
     return s3_->has_moved(object, head, body);
