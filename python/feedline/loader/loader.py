@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 from .. import _engine
 from ..errors import ConfigError, Error
 from ..machine.ranks import ProcessRank, Share
+from ..serving import live_loaders
 from . import batches, changes, state, statistics
 from .batches import Batch
 from .sampler_order import SamplerOrder
@@ -331,8 +332,8 @@ class Loader:
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
         """Serves :meth:`stats` as metrics on this machine only, until the loader is closed. Returns the URL.
 
-        See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` serves the
-        metrics of all loaders.
+        See :func:`feedline.serving.metrics.serve`. :func:`feedline.serve_metrics` serves all loaders, also to other
+        machines. The environment variable ``FEEDLINE_METRICS_PORT`` serves the metrics of all loaders.
         """
         if self._closed:
             raise Error("metrics: this loader is closed")
@@ -365,6 +366,7 @@ class Loader:
     def close(self) -> None:
         """Ends the threads. Batches that you reference remain valid; a later ``next()`` raises :class:`Error`."""
         self._closed = True
+        live_loaders.remove(self)
         for module in map(sys.modules.get, ("feedline.serving.metrics", "feedline.serving.publishing")):
             withdraw = getattr(module, "withdraw", None)  # None: not imported, or another thread is importing it
             if withdraw is not None:
@@ -511,7 +513,10 @@ class LoaderIterator(Iterator[B]):
 
 
 def publish(loader: Any) -> None:
-    """Publishes a loader that starts an epoch to ``feedline top``, unless FEEDLINE_PUBLISH=0 is set."""
+    """Adds a loader that starts an epoch to the process's metrics, and publishes it to ``feedline top``, unless
+    FEEDLINE_PUBLISH=0 is set.
+    """
+    live_loaders.add(loader)
     if os.environ.get("FEEDLINE_PUBLISH", "1") != "0":
         try:
             from ..serving import publishing
