@@ -8,6 +8,7 @@ import os
 import socket
 import stat
 import threading
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -200,3 +201,14 @@ def test_the_environment_selects_host_and_token(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(urllib.error.HTTPError, match="401"):
             get(url)
         assert batches(get(url, Authorization="Bearer secret")) == [0]
+
+
+@pytest.mark.measures
+def test_a_scrape_each_second_costs_less_than_half_a_percent_of_a_cpu(train: feedline.Dataset) -> None:
+    with feedline.serve_metrics() as server, train.loader(4, output="numpy") as loader:
+        list(loader)
+        get(server.url)
+        before_s = time.process_time()  # also of this test's client
+        for _ in range(200):
+            get(server.url)
+        assert (time.process_time() - before_s) / 200 < 0.005

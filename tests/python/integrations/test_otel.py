@@ -29,7 +29,6 @@ from feedline.serving import live_loaders
 from feedline.serving.quantities import STAGES, TOTALS
 from feedline.trace.spans import Recording
 
-
 STAGE_SPANS = {"feedline.wait", "feedline.read", "feedline.decode", "feedline.transform"}
 
 
