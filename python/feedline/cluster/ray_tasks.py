@@ -48,11 +48,13 @@ def run(
         Error: an error that `call` raised.
     """
     checked_address(where, on)
-    try:
-        sent = pickle.dumps((call, shared))
-    except Exception as error:
-        raise ConfigError(f"{where}: tasks on Ray need a picklable source and arguments: {error}; pass paths") from None
     with _connected(where, on) as ray:
+        try:
+            sent = ray.cloudpickle.dumps((call, shared))  # also classes of the main script
+        except Exception as error:
+            raise ConfigError(
+                f"{where}: tasks on Ray need a picklable source and arguments: {error}; pass paths"
+            ) from None
         task = ray.remote(num_cpus=cpus, max_retries=RETRIES, retry_exceptions=False)(_run_part)
         head = installed_version(), os.getcwd(), ray.put(sent)
         pending: dict[Any, int] = {}
@@ -137,7 +139,8 @@ def _run_part(version: str, folder: str, sent: bytes, item: Any) -> tuple[str, A
         return "version", (own, socket.gethostname())
     with contextlib.suppress(OSError):  # without the folder, relative paths do not exist either
         os.chdir(folder)
-    call, shared = pickle.loads(sent)
+    cloudpickle = importlib.import_module("ray.cloudpickle")
+    call, shared = cloudpickle.loads(sent)
     try:
         return "result", call(shared, item)
     except (Error, OSError) as error:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of test_ray_batches.py, which all use a cluster of two nodes on this machine.
 
-`ray_batch_runs.py cluster SCRATCH` starts the cluster, prints its address, removes its second node when it reads a line,
-and ends with its input. SCRATCH contains Ray's sockets, whose paths must be short. `ray_batch_runs.py NAME ...` runs the
-function with that name on the cluster of RAY_ADDRESS.
+`ray_batch_runs.py cluster SCRATCH` starts the cluster, prints its address, removes its second node when it reads a
+line, and ends with its input. SCRATCH contains Ray's sockets, whose paths must be short. `ray_batch_runs.py NAME ...`
+runs the function with that name on the cluster of RAY_ADDRESS.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import made_tokenizers
 
@@ -34,7 +34,7 @@ class DiesOnce:
     def __init__(self, marker: str, size: int) -> None:
         self._marker, self._size = marker, size
 
-    description = {"dies": "once"}
+    description: ClassVar = {"dies": "once"}
 
     def __call__(self, extension: str, content: bytes) -> tuple[str, bytes]:
         if len(content) == self._size:
@@ -45,7 +45,7 @@ class DiesOnce:
 class Waits(DiesOnce):
     """A transcoder that waits at that file until the marker is removed."""
 
-    description = {"waits": True}
+    description: ClassVar = {"waits": True}
 
     def __call__(self, extension: str, content: bytes) -> tuple[str, bytes]:
         if len(content) == self._size:
@@ -55,7 +55,7 @@ class Waits(DiesOnce):
         return extension, content
 
 
-class DyingTokenizer(made_tokenizers.Bytes):
+class DyingTokenizer(made_tokenizers.Words):
     """A tokenizer whose process is killed at a document."""
 
     marker = ""
@@ -95,11 +95,13 @@ def pack_with_path(source: str, output: str, path: str) -> None:
 
 
 def cluster(scratch: str) -> None:
+    os.environ["RAY_TMPDIR"] = scratch
+    Path(scratch, "ray").mkdir()
     import ray
     from ray.cluster_utils import Cluster
 
     memory = {"object_store_memory": 80 * 2**20}
-    nodes = Cluster(True, head_node_args={"num_cpus": 2, "include_dashboard": False, "temp_dir": scratch, **memory})
+    nodes = Cluster(True, head_node_args={"num_cpus": 2, "include_dashboard": False, **memory})
     second: Any = nodes.add_node(num_cpus=2, **memory)
     nodes.wait_for_nodes()
     print(nodes.address, flush=True)

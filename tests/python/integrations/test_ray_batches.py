@@ -103,7 +103,13 @@ def tars(here: Path) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    """Returns contents by name. Indexes contain the time at which their shard was written, and a checksum."""
+
+    def content(path: Path) -> bytes:
+        whole = path.read_bytes()
+        return whole[:24] + whole[32:-8] if path.suffix == ".feedline-index" else whole
+
+    return {str(path.relative_to(folder)): content(path) for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def middle(here: Path) -> str:
@@ -154,7 +160,7 @@ def test_a_killed_task_of_tokenize_runs_again(cluster: Cluster, here: Path) -> N
     cluster.run(str(PROGRAM), "tokenize", "texts/*.jsonl", "tokens_local", "", str(marker), cwd=here)
     for end in ("bin", "idx", "tokenize.json"):
         assert (here / f"tokens_ray.{end}").read_bytes() == (here / f"tokens_local.{end}").read_bytes()
-    assert len((here / "tokens_ray.bin").read_bytes()) > 1000
+    assert len((here / "tokens_ray.bin").read_bytes()) == 2 * (4 * 120 - 6)  # words; six documents have three
 
 
 @pytest.mark.parametrize("source", ["photos", "tars/{}"])
@@ -174,7 +180,7 @@ def test_verify_finds_the_same(cluster: Cluster, here: Path, tars: Path, source:
     assert found == expected
     assert found["samples"] >= IMAGES
     if source != "photos":
-        assert any(finding["about"]["shard"].endswith("broken.tar") for finding in found["findings"])
+        assert any(finding["shard"].endswith("broken.tar") for finding in found["findings"])
     again = cluster.feedline(
         *("verify", source, "--json", "--on", "ray", "--resume", f"journal_{len(source)}"),
         cwd=here,
