@@ -19,7 +19,8 @@ from .. import _engine
 from ..errors import ConfigError, Error
 from ..machine.ranks import ProcessRank, Share
 from ..serving import live_loaders
-from . import batches, changes, state, statistics
+from . import batches, changes, statistics
+from . import state as state_module
 from .batches import Batch
 from .sampler_order import SamplerOrder
 from .tv_tensors import Wrapper
@@ -267,7 +268,7 @@ class Loader:
         """
         self._settle()
         now = self._engine.state()
-        return state.from_engine(now if self._sampler is None else self._sampler.saved(now))
+        return state_module.from_engine(now if self._sampler is None else self._sampler.saved(now))
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Makes the next ``iter()`` resume at the position of ``state_dict``, without reading earlier samples.
@@ -280,7 +281,7 @@ class Loader:
                 another seed, order, sample weights or sampler indices.
         """
         self._settle()
-        saved = state.to_engine(state_dict, self._engine.state())
+        saved = state_module.to_engine(state_dict, self._engine.state())
         if self._sampler is not None:
             self._sampler.restore(self._engine, saved)
         else:
@@ -290,6 +291,58 @@ class Loader:
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             iterator._end("load_state_dict() has ended this iterator")
+
+    def reshard(self, rank: int, world_size: int, *, state: Mapping[str, Any] | None = None) -> None:
+        """Continues this run as another rank, or with another number of ranks, between two batches.
+
+        ::
+
+            for batch in loader:
+                ...
+                if members_changed():                  # a replica left or joined
+                    loader.reshard(replica_rank(), replica_count(), state=last_committed)
+
+        The running ``for`` loop continues with the next batch of the new share; the loader's other arguments remain.
+        Together, the ranks deliver each remaining sample of the epoch once, if all of them call this method with the
+        same position: after the same number of batches, or with the same ``state``. A rank that joins creates its
+        loader, and calls ``load_state_dict``, or this method, before its first batch. ``batch_size`` remains the size
+        of a rank's batch, so that the global batch grows and shrinks with ``world_size``.
+
+        Args:
+            rank, world_size: the new share.
+            state: continue at the position of this ``state_dict()`` instead of after the delivered batches, for example
+                if the last step has to be repeated because a rank died during it.
+
+        Raises:
+            ConfigError: ``rank`` is not below ``world_size``, or ``state`` does not belong to this loader. The loader
+                is then unchanged.
+            Error: the loader is closed.
+        """
+        if self._closed:
+            raise Error("reshard: this loader is closed")
+        self._settle()
+        share = Share("reshard", rank, world_size)
+        place = share.place()
+        now = self._engine.state()
+        saved = now if self._sampler is None else self._sampler.saved(now)
+        saved = saved if state is None else state_module.to_engine(state, now)
+        engine = self._make_engine(place)
+        try:
+            if self._sampler is not None:
+                self._sampler.hand_over(engine)
+                self._sampler.restore(engine, saved)
+            else:
+                engine.restore(saved)
+        except BaseException:
+            engine.close()
+            raise
+        iterator = self._iterator() if self._iterator is not None else None
+        before, self._engine, self._place, self._share = self._engine, engine, place, share
+        before.close()
+        self._length_given = None
+        if iterator is None or not iterator._move():
+            self._loaded = None if state is None else dict(state)
+            self._resumed_at = saved["position"]
 
     def stats(self) -> statistics.Statistics:
         """Returns totals over all epochs so far, and statistics of each stage: see
@@ -465,6 +518,7 @@ class LoaderIterator(Iterator[B]):
         self._without_batch = 0  # epochs that ended since the last batch
         self._ended: str | None = None
         self._exhausted = False
+        self._epoch = -1  # the epoch that runs
 
     def __next__(self) -> B:
         if self._ended is not None:
@@ -502,7 +556,24 @@ class LoaderIterator(Iterator[B]):
         if sampler is not None and not sampler.is_fixed:
             prepare_next = False  # its order is not known yet
             sampler.begin(engine, engine.next_epoch)
+        self._epoch = engine.next_epoch
         self._run = engine.start_epoch(prepare_next, feeds_gpu)
+
+    def _move(self) -> bool:
+        """Continues in the loader's new engine, which begins at the position that was reached. Returns False if this
+        iterator has ended.
+        """
+        with self._starting:
+            if self._ended is not None or self._exhausted:
+                return False
+            back = self._epoch - self._loader._engine.next_epoch
+            if back >= 0:
+                self._epochs_left += back + 1  # the rest of this epoch, or of an earlier one and those after it
+            elif self._epochs_left == 0:  # all batches of the last epoch were delivered
+                self._exhausted = True
+                return True
+            self._start_epoch()
+            return True
 
     def __len__(self) -> int:
         return len(self._loader)
