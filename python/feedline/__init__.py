@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from .loader.tuned_settings import load_settings
     from .samplers.buckets import BucketBatchSampler as BucketBatchSampler
     from .samplers.distributed import DistributedSampler as DistributedSampler
+    from .serving.process_metrics import MetricsServer, serve_metrics
     from .torch_loader.data_loader import DataLoader as DataLoader  # not in __all__: a star import would import torch
     from .torch_loader.data_loader import StatefulDataLoader as StatefulDataLoader
     from .torch_loader.workers.pool import WorkerPool as WorkerPool
@@ -102,6 +103,7 @@ _NAMES_OF = {
     "loader.tuned_settings": ("load_settings",),
     "samplers.buckets": ("BucketBatchSampler",),
     "samplers.distributed": ("DistributedSampler",),
+    "serving.process_metrics": ("MetricsServer", "serve_metrics"),
     "trace.profiling": ("profile",),
 }
 _MODULE_OF = {name: module for module, names in _NAMES_OF.items() for name in names}
@@ -155,6 +157,7 @@ __all__ = [
     "Inspection",
     "InspectionFinding",
     "Loader",
+    "MetricsServer",
     "PackedLoader",
     "PackedSequences",
     "RecordError",
@@ -180,6 +183,7 @@ __all__ = [
     "profile",
     "ragged",
     "resize_image",
+    "serve_metrics",
     "simd_variants",
     "table",
     "tokens",

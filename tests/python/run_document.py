@@ -34,6 +34,10 @@ NOT_RUN = {
     ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_added_cause.py",
     ("fine-tuning-on-chats.md", ""): "a model; tests/python/test_token_tutorials.py",
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
+    (
+        "frameworks.md",
+        "from feedline.integrations import trackers",
+    ): "trackers; tests/python/integrations/test_trackers.py",
     ("frameworks.md", "import feedline.integrations"): "frameworks; tests/python/integrations",
     ("lowering.md", "data = wds."): "webdataset; tests/python/torch_loader/test_lowering_webdataset_fields.py",
     ("packed-sequences.md", "chats = "): "a model; tests/python/test_packed_texts.py",

@@ -1,54 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples that pack on a cluster, with stand-ins for Ray and Slurm: the work is the real one."""
+"""The example that packs on a cluster, with a stand-in for Slurm: the work is the real one."""
 
 from __future__ import annotations
 
 import os
-import runpy
 import subprocess
 import sys
-import types
 from pathlib import Path
-from typing import Any
 
 import pytest
 from running_processes import HANG_S
 
-import feedline
 from feedline import packing
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-def stand_in() -> Any:
-    """As much of Ray as the example uses, in this process."""
-    ray = types.ModuleType("ray")
-    ray.init = lambda: None  # type: ignore[attr-defined]
-    ray.get = lambda done: done  # type: ignore[attr-defined]
-    ray.wait = lambda waiting: (waiting[:1], waiting[1:])  # type: ignore[attr-defined]
-
-    def remote(**options: Any) -> Any:
-        return lambda function: types.SimpleNamespace(remote=function)
-
-    ray.remote = remote  # type: ignore[attr-defined]
-    return ray
-
-
-@pytest.mark.parametrize("workers", ["1", "4", "50"])
-def test_ray_packs_what_one_process_packs(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], workers: str
-) -> None:
-    script, output = str(EXAMPLES / "pack_on_ray.py"), str(tmp_path / "ray")
-    monkeypatch.setitem(sys.modules, "ray", stand_in())
-    monkeypatch.setattr(
-        sys, "argv", [script, str(folder), output, "--samples-per-shard", "4", "--shuffle", "--workers", workers]
-    )
-    runpy.run_path(script, run_name="__main__")
-    packing.pack(folder, tmp_path / "one", samples_per_shard=4, shuffle=True)
-    assert "21 samples in 6 shards" in capsys.readouterr().out
-    assert len(feedline.open(f"{output}/{{000000..000005}}.tar")) == 21
-    for shard in (tmp_path / "one").glob("*.tar"):
-        assert (tmp_path / "ray" / shard.name).read_bytes() == shard.read_bytes()
 
 
 def test_slurm_packs_what_one_process_packs(folder: Path, tmp_path: Path) -> None:

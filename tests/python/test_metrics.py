@@ -127,6 +127,7 @@ def test_names_types_and_units_are_those_that_dashboards_know(train: feedline.Da
         "TYPE feedline_samples counter",
         "TYPE feedline_bad_samples counter",
         "TYPE feedline_running_seconds counter",
+        "TYPE feedline_wait_seconds counter",
         "TYPE feedline_threads gauge",
         "TYPE feedline_ready_batches gauge",
         "TYPE feedline_held_bytes gauge",
@@ -140,7 +141,7 @@ def test_names_types_and_units_are_those_that_dashboards_know(train: feedline.Da
         "TYPE feedline_stage_latency_seconds histogram",
     ]
     units = [line.split()[2:] for line in lines if line.startswith("# UNIT")]
-    assert len(units) == 9 and all(name.endswith("_" + unit) for name, unit in units)
+    assert len(units) == 10 and all(name.endswith("_" + unit) for name, unit in units)
 
 
 def test_without_prometheus_client_it_reports_what_to_install(

@@ -218,6 +218,12 @@ def option(*names: str, aliases: tuple[str, ...] = (), **attributes: Any) -> Cal
     return click.option(*names, cls=AliasedOption, aliases=aliases, **attributes)
 
 
+def on_cluster(command: Command) -> Command:
+    """Adds ``--on``."""
+    help = "Run parts as tasks of a Ray cluster: ray, or ray://HOST:PORT; all nodes need the same Feedline and paths."
+    return click.option("--on", metavar="CLUSTER", help=help)(command)
+
+
 def num_workers(*aliases: str, help: str) -> Callable[[Command], Command]:
     """``--num-workers``: number of loading threads or processes, like the Python argument."""
     return option("--num-workers", aliases=aliases, default="auto", type=NUM_WORKERS, metavar="N", help=help)

@@ -18,7 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 from .. import _engine
 from ..errors import ConfigError, Error
 from ..machine.ranks import ProcessRank, Share
-from . import batches, changes, state, statistics
+from ..serving import live_loaders
+from . import batches, changes, statistics
+from . import state as state_module
 from .batches import Batch
 from .sampler_order import SamplerOrder
 from .tv_tensors import Wrapper
@@ -267,7 +269,7 @@ class Loader:
         """
         self._settle()
         now = self._engine.state()
-        return state.from_engine(now if self._sampler is None else self._sampler.saved(now), self._revisions)
+        return state_module.from_engine(now if self._sampler is None else self._sampler.saved(now), self._revisions)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Makes the next ``iter()`` resume at the position of ``state_dict``, without reading earlier samples.
@@ -280,8 +282,8 @@ class Loader:
                 another seed, order, sample weights or sampler indices.
         """
         self._settle()
-        saved = state.to_engine(state_dict, self._engine.state())
-        state.check_revisions(state_dict, self._revisions)
+        saved = state_module.to_engine(state_dict, self._engine.state())
+        state_module.check_revisions(state_dict, self._revisions)
         if self._sampler is not None:
             self._sampler.restore(self._engine, saved)
         else:
@@ -291,6 +293,60 @@ class Loader:
         iterator = self._iterator() if self._iterator is not None else None
         if iterator is not None:
             iterator._end("load_state_dict() has ended this iterator")
+
+    def reshard(self, rank: int, world_size: int, *, state: Mapping[str, Any] | None = None) -> None:
+        """Continues this run as another rank, or with another number of ranks, between two batches.
+
+        ::
+
+            for batch in loader:
+                ...
+                if members_changed():                  # a replica left or joined
+                    loader.reshard(replica_rank(), replica_count(), state=last_committed)
+
+        The running ``for`` loop continues with the next batch of the new share; the loader's other arguments remain.
+        Together, the ranks deliver each remaining sample of the epoch once, if all of them call this method with the
+        same position: after the same number of batches, or with the same ``state``. A rank that joins creates its
+        loader, and calls ``load_state_dict``, or this method, before its first batch. ``batch_size`` remains the size
+        of a rank's batch, so that the global batch grows and shrinks with ``world_size``.
+
+        Args:
+            rank, world_size: the new share.
+            state: continue at the position of this ``state_dict()`` instead of after the delivered batches, for example
+                if the last step has to be repeated because a rank died during it.
+
+        Raises:
+            ConfigError: ``rank`` is not below ``world_size``, or ``state`` does not belong to this loader. The loader
+                is then unchanged.
+            Error: the loader is closed.
+        """
+        if self._closed:
+            raise Error("reshard: this loader is closed")
+        self._settle()
+        share = Share("reshard", rank, world_size)
+        place = share.place()
+        now = self._engine.state()
+        saved = now if self._sampler is None else self._sampler.saved(now)
+        if state is not None:
+            saved = state_module.to_engine(state, now)
+            state_module.check_revisions(state, self._revisions)
+        engine = self._make_engine(place)
+        try:
+            if self._sampler is not None:
+                self._sampler.hand_over(engine)
+                self._sampler.restore(engine, saved)
+            else:
+                engine.restore(saved)
+        except BaseException:
+            engine.close()
+            raise
+        iterator = self._iterator() if self._iterator is not None else None
+        before, self._engine, self._place, self._share = self._engine, engine, place, share
+        before.close()
+        self._length_given = None
+        if iterator is None or not iterator._move():
+            self._loaded = None if state is None else dict(state)
+            self._resumed_at = saved["position"]
 
     def stats(self) -> statistics.Statistics:
         """Returns totals over all epochs so far, and statistics of each stage: see
@@ -333,8 +389,8 @@ class Loader:
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
         """Serves :meth:`stats` as metrics on this machine only, until the loader is closed. Returns the URL.
 
-        See :func:`feedline.serving.metrics.serve`. The environment variable ``FEEDLINE_METRICS_PORT`` serves the
-        metrics of all loaders.
+        See :func:`feedline.serving.metrics.serve`. :func:`feedline.serve_metrics` serves all loaders, also to other
+        machines. The environment variable ``FEEDLINE_METRICS_PORT`` serves the metrics of all loaders.
         """
         if self._closed:
             raise Error("metrics: this loader is closed")
@@ -367,6 +423,7 @@ class Loader:
     def close(self) -> None:
         """Ends the threads. Batches that you reference remain valid; a later ``next()`` raises :class:`Error`."""
         self._closed = True
+        live_loaders.remove(self)
         for module in map(sys.modules.get, ("feedline.serving.metrics", "feedline.serving.publishing")):
             withdraw = getattr(module, "withdraw", None)  # None: not imported, or another thread is importing it
             if withdraw is not None:
@@ -465,6 +522,7 @@ class LoaderIterator(Iterator[B]):
         self._without_batch = 0  # epochs that ended since the last batch
         self._ended: str | None = None
         self._exhausted = False
+        self._epoch = -1  # the epoch that runs
 
     def __next__(self) -> B:
         if self._ended is not None:
@@ -502,7 +560,24 @@ class LoaderIterator(Iterator[B]):
         if sampler is not None and not sampler.is_fixed:
             prepare_next = False  # its order is not known yet
             sampler.begin(engine, engine.next_epoch)
+        self._epoch = engine.next_epoch
         self._run = engine.start_epoch(prepare_next, feeds_gpu)
+
+    def _move(self) -> bool:
+        """Continues in the loader's new engine, which begins at the position that was reached. Returns False if this
+        iterator has ended.
+        """
+        with self._starting:
+            if self._ended is not None or self._exhausted:
+                return False
+            back = self._epoch - self._loader._engine.next_epoch
+            if back >= 0:
+                self._epochs_left += back + 1  # the rest of this epoch, or of an earlier one and those after it
+            elif self._epochs_left == 0:  # all batches of the last epoch were delivered
+                self._exhausted = True
+                return True
+            self._start_epoch()
+            return True
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -513,7 +588,10 @@ class LoaderIterator(Iterator[B]):
 
 
 def publish(loader: Any) -> None:
-    """Publishes a loader that starts an epoch to ``feedline top``, unless FEEDLINE_PUBLISH=0 is set."""
+    """Adds a loader that starts an epoch to the process's metrics, and publishes it to ``feedline top``, unless
+    FEEDLINE_PUBLISH=0 is set.
+    """
+    live_loaders.add(loader)
     if os.environ.get("FEEDLINE_PUBLISH", "1") != "0":
         try:
             from ..serving import publishing

@@ -14,9 +14,10 @@ import posixpath
 import struct
 import tarfile
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import _engine
+from ..cluster import ray_tasks
 from ..data import shard_lists, sources
 from ..errors import ConfigError, DataError, StorageError
 
@@ -32,7 +33,7 @@ class Written(NamedTuple):
     samples: int
 
 
-def write(source: str, kind: str, *, output: str | None = None, split: str = "train") -> Written:
+def write(source: str, kind: str, *, output: str | None = None, split: str = "train", on: str | None = None) -> Written:
     """Writes the index named by `kind`.
 
     Args:
@@ -40,6 +41,7 @@ def write(source: str, kind: str, *, output: str | None = None, split: str = "tr
         kind: name of the index, one of KINDS.
         output: path of a list; by default the path that readers of the list expect, next to the first shard.
         split: the name of the samples in timm's list.
+        on: ``"ray"`` or ``"ray://HOST:PORT"`` reads shards as tasks of a Ray cluster.
 
     Raises:
         ConfigError: the shards do not exist, or the index cannot represent their contents.
@@ -47,12 +49,12 @@ def write(source: str, kind: str, *, output: str | None = None, split: str = "tr
         StorageError: a shard cannot be read, or a file cannot be written.
     """
     if kind in _PER_SHARD:
-        return _write_next_to(source, kind, output)
+        return _write_next_to(source, kind, output, on)
     stored = _engine.StoredSource(source).shards()
     names = [os.fsdecode(name) for name in stored.names]
     if stored.is_folder(stored.names[0]):
         raise ConfigError(f"{_WHERE}: {names[0]!r} is a folder; {kind} requires tar or TFRecord files")
-    counts = _counts_of_remote(source) if stored.is_remote else [_count_of(name) for name in names]
+    counts = _counts_of_remote(source) if stored.is_remote else _each(on, _count_of, None, names)
     return _write_list(names, counts, kind, output, split)
 
 
@@ -64,7 +66,15 @@ def _counts_of_remote(source: str) -> list[int]:
     return [end - begin for begin, end in zip([0, *ends], ends, strict=False)]
 
 
-def _count_of(shard: str) -> int:
+def _each(on: str | None, call: Callable[[Any, str], Any], shared: Any, names: list[str]) -> list[Any]:
+    """Returns ``call(shared, name)`` of each name, in order."""
+    if on is None:
+        return [call(shared, name) for name in names]
+    made = dict(ray_tasks.run(_WHERE, on, call, shared, names))
+    return [made[number] for number in range(len(names))]
+
+
+def _count_of(_shared: None, shard: str) -> int:
     return _made(shard, _energon if tarfile.is_tarfile(shard) else _tfindex)[1]
 
 
@@ -102,7 +112,7 @@ _LISTS = {"wids": "index.json", "timm": "_info.json", "open_clip": "sizes.json"}
 # ---- indexes of shards
 
 
-def _write_next_to(source: str, kind: str, output: str | None) -> Written:
+def _write_next_to(source: str, kind: str, output: str | None, on: str | None) -> Written:
     if output is not None:
         raise ConfigError(
             f"{_WHERE}: {kind} writes its index next to its shard; --output applies only to lists of shards"
@@ -110,16 +120,18 @@ def _write_next_to(source: str, kind: str, output: str | None) -> Written:
     stored = _engine.StoredSource(source).shards()
     if stored.is_remote:
         raise ConfigError(f"{_WHERE}: {kind} writes indexes only next to local shards")
-    files, samples = [], 0
-    for name in map(os.fsdecode, stored.names):
-        file, make = _PER_SHARD[kind]
-        content, count = _made(name, make)
-        if not count:
-            raise ConfigError(f"{_WHERE}: {name} has no samples")
-        files.append(file(name))
-        _write_file(files[-1], content)
-        samples += count
-    return Written(files, len(files), samples)
+    made = _each(on, _write_index, kind, [os.fsdecode(name) for name in stored.names])
+    return Written([file for file, _ in made], len(made), sum(count for _, count in made))
+
+
+def _write_index(kind: str, name: str) -> tuple[str, int]:
+    """Writes the index of one shard, and returns its path and the number of samples."""
+    file, make = _PER_SHARD[kind]
+    content, count = _made(name, make)
+    if not count:
+        raise ConfigError(f"{_WHERE}: {name} has no samples")
+    _write_file(file(name), content)
+    return file(name), count
 
 
 def _made(shard: str, make: Callable[[str], tuple[bytes, int]]) -> tuple[bytes, int]:

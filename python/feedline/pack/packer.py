@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from .. import _engine
+from ..cluster import ray_tasks
 from ..data import arguments
 from ..data.sources import annotations_of, opened_manifest
 from ..errors import ConfigError
@@ -18,6 +19,7 @@ from ..machine.storage import local_path
 from .destinations import Destination, destination_of
 from .layouts import pattern_of
 from .manifest import NAME, UNFINISHED_NAME, Manifest, Part, Skipped, part_in, part_name
+from .on_cluster import pack_on
 from .settings import wanted_shards
 from .source import opened, prepared, spec_of
 from .transcoders import Transcoder
@@ -66,6 +68,7 @@ def pack(
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
     crowd: str | None = None,
+    on: str | None = None,
 ) -> Report:
     """Writes a dataset as tar shards in WebDataset's layout, or as MDS, TFRecord, LMDB or Parquet files.
 
@@ -105,7 +108,11 @@ def pack(
         shard_range: ``(a, b)`` packs only the shards a to b-1 of the :func:`shard_count` shards, as one of several
             workers; :func:`merge_index` merges all ranges into one dataset.
         spool: for a bucket, a local folder with space for two shards; by default the folder for temporary files.
-        progress: function that is called as ``progress(done, total)``; both are numbers of samples.
+        progress: function that is called as ``progress(done, total)``; both are numbers of samples, or of shards with
+            ``on``.
+        on: ``"ray"`` or ``"ray://HOST:PORT"`` packs ranges of shards as tasks of a Ray cluster, with ``num_workers``
+            CPUs each (``"auto"``: 1), and merges them. The files are those of a local call. All nodes need the same
+            version of Feedline and the same paths.
         images, split, crowd: for annotated images, as in :func:`feedline.open`. Each numeric field becomes a ``.npy``
             member, or a column in MDS; masks drawn from outlines cannot be packed.
 
@@ -114,6 +121,7 @@ def pack(
         DataError: a sample is damaged, two samples have the same key, or a finished shard has changed.
         StorageError, OSError: a file cannot be read, or the output cannot be written, for example because the disk is
             full or the bucket does not exist.
+        WorkerDiedError: with ``on``, a task died repeatedly.
     """
     if on_error not in ("raise", "skip"):
         raise ConfigError(f'pack: on_error must be "raise" or "skip", not {on_error!r}')
@@ -125,6 +133,18 @@ def pack(
     elif num_workers != "auto":
         arguments.worker_count("pack", num_workers, low=1)
     destination = destination_of(arguments.output_path("pack", "output", output, urls=True), spool)
+    if on is not None:
+        ray_tasks.checked_address("pack", on)
+        if shard_range is not None or isinstance(source, _engine.Dataset):
+            raise ConfigError("pack: on= makes its own ranges of shards, and opens a source by its path or URL")
+        plan: dict[str, Any] = {"format": format, "fields": fields, "images": images, "split": split, "crowd": crowd}
+        plan |= {"shard_bytes": shard_bytes, "samples_per_shard": samples_per_shard, "shuffle": shuffle, "seed": seed}
+        plan |= {"transcoders": transcoders, "to": to, "compression": compression, "hashes": hashes}
+        plan |= {"keep_keys": keep_keys}
+        others: dict[str, Any] = {"on_error": on_error, "spool": spool}
+        threads = 1 if num_workers == "auto" else num_workers
+        packed: Report = pack_on(on, pack, shard_count, os.fspath(source), destination, plan, others, threads, progress)
+        return packed
     if destination.is_remote:
         _check_is_ours(destination)  # before opening the source, which may be slow
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers

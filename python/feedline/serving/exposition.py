@@ -4,57 +4,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from prometheus_client.core import CollectorRegistry, CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-Statistics: TypeAlias = Mapping[str, Mapping[str, Any]]  # of loaders by name, in the form of the engine or the drop-in
+from .quantities import STAGES, TOTALS, Counted, Statistics, value
+
 Family: TypeAlias = "CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily"
-
-
-class Counted(NamedTuple):
-    """A value in the statistics, and the metric that exposes it. The name of the metric ends with its unit, if it has
-    one.
-    """
-
-    name: str
-    kind: Literal["counter", "gauge"]
-    unit: str
-    help: str
-    key: str  # in the statistics
-
-    def family(self, labels: list[str]) -> CounterMetricFamily | GaugeMetricFamily:
-        made = CounterMetricFamily if self.kind == "counter" else GaugeMetricFamily
-        return made(self.name, self.help, labels=labels, unit=self.unit)
-
-
-_TOTALS = (
-    Counted("feedline_batches", "counter", "", "Number of batches delivered to the training loop.", "batches"),
-    Counted("feedline_samples", "counter", "", "Number of samples delivered to the training loop.", "samples"),
-    Counted("feedline_bad_samples", "counter", "", "Number of samples that could not be used.", "bad_samples"),
-    Counted("feedline_running_seconds", "counter", "seconds", "Time within epochs.", "wall_s"),
-    Counted("feedline_wait_seconds", "counter", "seconds", "Time spent in next() of the epoch's iterator.", "wait_s"),
-    Counted("feedline_threads", "gauge", "", "Threads that fill batches.", "threads"),
-    Counted(
-        "feedline_ready_batches",
-        "gauge",
-        "",
-        "Number of complete batches that wait for the training loop.",
-        "ready_batches",
-    ),
-    Counted("feedline_held_bytes", "gauge", "bytes", "Bytes of prefetched batches.", "held_bytes"),
-    Counted("feedline_held_peak_bytes", "gauge", "bytes", "Largest size of prefetched batches.", "held_bytes_peak"),
-    Counted("feedline_budget_bytes", "gauge", "bytes", "Limit on the size of prefetched batches.", "budget_bytes"),
-)
-_STAGES = (
-    Counted("feedline_stage_items", "counter", "", "Number of items produced by the stage.", "items"),
-    Counted("feedline_stage_output_bytes", "counter", "bytes", "Number of bytes produced by the stage.", "bytes"),
-    Counted("feedline_stage_busy_seconds", "counter", "seconds", "Working, summed over threads.", "busy_s"),
-    Counted("feedline_stage_blocked_seconds", "counter", "seconds", "Waiting for room downstream.", "blocked_s"),
-    Counted("feedline_stage_starved_seconds", "counter", "seconds", "Waiting for input.", "starved_s"),
-)
 
 
 def registry(statistics: Callable[[], Statistics]) -> CollectorRegistry:
@@ -73,18 +31,18 @@ class _Loaders(Collector):
 
     def describe(self) -> Iterator[Family]:
         """Returns all possible families, since a client may request some by name."""
-        yield from (total.family(["loader"]) for total in _TOTALS)
-        yield from (counted.family(["loader", "stage"]) for counted in _STAGES)
+        yield from (_family(total, ["loader"]) for total in TOTALS)
+        yield from (_family(counted, ["loader", "stage"]) for counted in STAGES)
         yield _latency()
 
 
 def families(loaders: Statistics) -> Iterator[Family]:
     """Returns the families of several loaders, without families for which no loader has data."""
-    for total in _TOTALS:
-        family = total.family(["loader"])
+    for total in TOTALS:
+        family = _family(total, ["loader"])
         for name, raw in loaders.items():
-            if raw.get(total.key) is not None:
-                family.add_metric([name], raw[total.key])
+            if (number := value(raw, total)) is not None:
+                family.add_metric([name], number)
         if family.samples:
             yield family
     stages = [
@@ -92,8 +50,8 @@ def families(loaders: Statistics) -> Iterator[Family]:
     ]
     if not stages:
         return
-    for counted in _STAGES:
-        family = counted.family(["loader", "stage"])
+    for counted in STAGES:
+        family = _family(counted, ["loader", "stage"])
         for labels, values in stages:
             family.add_metric(labels, values[counted.key])
         yield family
@@ -101,6 +59,11 @@ def families(loaders: Statistics) -> Iterator[Family]:
     for labels, values in stages:
         latency.add_metric(labels, _buckets(values["latency_us"]), values["busy_s"])
     yield latency
+
+
+def _family(counted: Counted, labels: list[str]) -> CounterMetricFamily | GaugeMetricFamily:
+    made = CounterMetricFamily if counted.kind == "counter" else GaugeMetricFamily
+    return made(counted.name, counted.help, labels=labels, unit=counted.unit)
 
 
 def _latency() -> HistogramMetricFamily:

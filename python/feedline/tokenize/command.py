@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from ..cluster import ray_tasks
 from ..data import arguments
 from ..data.dataset import Dataset
 from ..data.sources import open as open_source
@@ -55,6 +56,7 @@ def tokenize(
     num_workers: int | Literal["auto"] = "auto",
     jobs: int | None = None,
     progress: Callable[[int, int], None] | None = None,
+    on: str | None = None,
 ) -> Report:
     """Writes texts or conversations as Megatron's token files: ``OUTPUT.bin`` and ``OUTPUT.idx``, index version 1.
 
@@ -86,6 +88,8 @@ def tokenize(
             Processes are spawned: scripts must call this function under ``if __name__ == "__main__":``.
         jobs: another name for ``num_workers``.
         progress: function that is called as ``progress(done, total)``; both are numbers of parts.
+        on: ``"ray"`` or ``"ray://HOST:PORT"`` makes parts as tasks of a Ray cluster, with one CPU each; this process
+            joins them. All nodes need the same version of Feedline and the same paths.
 
     Raises:
         ConfigError: an argument is wrong or differs from that of the interrupted call, the source has changed since, or
@@ -99,6 +103,8 @@ def tokenize(
         num_workers = arguments.integer(_WHERE, "jobs", jobs, low=1, high=arguments.MOST_WORKERS)
     is_auto = isinstance(num_workers, str) and num_workers == "auto"
     count = host_limits.usable_cpus() if is_auto else arguments.worker_count(_WHERE, num_workers, low=1)
+    if on is not None:
+        ray_tasks.checked_address(_WHERE, on)
     if progress is not None and not callable(progress):
         raise ConfigError(f"{_WHERE}: progress must be a function of two numbers, not {progress!r:.200}")
     files = Output(arguments.output_path(_WHERE, "output", output))
@@ -117,7 +123,7 @@ def tokenize(
     )
     documents = _documents(source, format, Wanted(function.field, function.has_masks, function.tools))
     described = {"source": documents.shown, **function.identity(), "on_error": on_error}
-    return write(documents, function, function.tokenizer.size, files, described, skips, count, progress)
+    return write(documents, function, function.tokenizer.size, files, described, skips, count, progress, on)
 
 
 def write(
@@ -129,6 +135,7 @@ def write(
     skips: bool,
     num_workers: int,
     progress: Callable[[int, int], None] | None = None,
+    on: str | None = None,
 ) -> Report:
     """Writes the tokens of documents, or returns the report of an earlier call with the same arguments.
 
@@ -155,7 +162,8 @@ def write(
         missing = [part for part in parts if part.number not in found]
         job = Job(documents, function, dtype, skips, str(files.folder))
         try:
-            reports = _all_made(job, missing, dict(found), num_workers, len(parts), progress)
+            made = workers.made(job, missing, num_workers) if on is None else _made_on(on, job, missing)
+            reports = _all_made(made, dict(found), len(parts), progress)
             if not any(report.tokens for report in reports):
                 raise part_files.no_tokens(documents.shown, function.field)
             files.publish(wanted, reports, dtype)
@@ -182,18 +190,20 @@ def write(
     )
 
 
+def _made_on(on: str, job: Job, parts: Sequence[Part]) -> Iterator[PartReport]:
+    return (report for _, report in ray_tasks.run(_WHERE, on, Job.make, job, parts))
+
+
 def _all_made(
-    job: Job,
-    missing: Sequence[Part],
+    made: Iterator[PartReport],
     reports: dict[int, PartReport],
-    count: int,
     total: int,
     progress: Callable[[int, int], None] | None,
 ) -> list[PartReport]:
     """Makes the missing parts, and returns the reports of all parts in order."""
     tell = progress or (lambda done, total: None)
     tell(len(reports), total)
-    for report in workers.made(job, missing, count):
+    for report in made:
         reports[report.number] = report
         tell(len(reports), total)
     return [reports[number] for number in sorted(reports)]

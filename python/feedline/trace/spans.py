@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,14 +55,20 @@ class Recording:
     per_thread: int = _PER_THREAD
     spans: NDArray[Any] = field(default_factory=lambda: np.empty(0, LAYOUT))
     dropped: int = 0
+    running: ClassVar[int] = 0  # recordings that have not been stopped
 
     def __post_init__(self) -> None:
         self._began_ns, self._offset_ns = time.monotonic_ns(), clock_offset_ns()
         self._ended_ns, self._last_offset_ns = self._began_ns, self._offset_ns
         _engine.start_spans(self.per_thread)
+        Recording.running += 1
+        self._is_running = True
 
     def stop(self) -> None:
         """Stops the recording and collects its spans."""
+        if self._is_running:
+            Recording.running -= 1
+            self._is_running = False
         _engine.stop_spans()
         packed, self.dropped = _engine.take_spans()
         self._ended_ns, self._last_offset_ns = time.monotonic_ns(), clock_offset_ns()

@@ -6,13 +6,14 @@ from __future__ import annotations
 import functools
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
 from .. import _engine
+from ..cluster import ray_tasks
 from ..data import arguments, literals
 from ..data.source_spec import SourceSpec
 from ..data.sources import annotations_of, opened_manifest, shown_source, spec_of
@@ -22,6 +23,7 @@ from ..findings import Finding
 from ..machine import limits as host_limits
 from ..pack.sums import Sums, folder_and_name, sums_of
 from ..record.journal import Journal
+from .cluster_parts import Cluster
 from .duplicates import duplicates_in
 from .integer_files import integer_files_of
 from .orders import is_exact
@@ -51,6 +53,7 @@ def verify(
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
     crowd: str | None = None,
+    on: str | None = None,
 ) -> Verification:
     """Reads a dataset completely and reports errors.
 
@@ -66,20 +69,26 @@ def verify(
         num_workers: number of threads; "auto" uses one per usable CPU.
         progress: function that is called with the numbers of finished parts and of all parts; a part is a shard, or
             4,096 samples of a folder.
+        on: ``"ray"`` or ``"ray://HOST:PORT"`` verifies parts as tasks of a Ray cluster, with ``num_workers`` CPUs each
+            ("auto": 1). All nodes need the same version of Feedline and the same paths.
 
     Raises:
         ConfigError: an argument is wrong, or `resume` is the file of a different call; nothing is read.
         StorageError, DataError: nothing could be verified.
     """
     annotations = annotations_of("verify", images, split, crowd)
+    if on is not None:
+        ray_tasks.checked_address("verify", on)
     if (manifest := opened_manifest(source, format, fields)) is not None:
+        if on is not None:
+            raise ConfigError("verify: on= does not apply to manifests of speech; verify them without it")
         return verify_dataset(
             manifest._engine, decode=decode, world_size=world_size, num_workers=num_workers, progress=progress
         )
     spec = spec_of(source, format, fields, index, missing, annotations=annotations)
     ranks = arguments.integer("verify", "world_size", world_size, 1, _MOST_RANKS)
     arguments.flag("verify", "decode", decode)
-    threads = _threads(num_workers)
+    threads = 1 if on is not None and num_workers == "auto" else _threads(num_workers)
     cached = node_cache.of_open(cache, cache_limit)
     stored = _engine.StoredSource(spec.source).shards()
     shown = shown_source(spec.source, stored)
@@ -87,11 +96,12 @@ def verify(
         journal = held.enter_context(_journal(resume, shown, spec, decode)) if resume is not None else None
         pool = held.enter_context(ThreadPoolExecutor(threads, "feedline-verify"))
         work = Work(spec, shown, cached, decode, pool)
+        cluster = Cluster(on, spec, shown, cached, decode, threads) if on is not None else None
         heard = progress or (lambda done, total: None)
         names = stored.names
         if len(names) == 1 and stored.is_folder(names[0]):
-            return _Folder(work, journal, heard, ranks).verify()
-        return _Shards(work, journal, heard, ranks, stored).verify()
+            return _Folder(work, journal, heard, ranks, cluster).verify()
+        return _Shards(work, journal, heard, ranks, stored, cluster).verify()
 
 
 def verify_dataset(
@@ -133,9 +143,14 @@ class _Verifier:
     """Common part of all kinds of sources."""
 
     def __init__(
-        self, work: Work, journal: Journal | None, progress: Callable[[int, int], None], world_size: int
+        self,
+        work: Work,
+        journal: Journal | None,
+        progress: Callable[[int, int], None],
+        world_size: int,
+        cluster: Cluster | None = None,
     ) -> None:
-        self._work, self._journal, self._progress = work, journal, progress
+        self._work, self._journal, self._progress, self._cluster = work, journal, progress, cluster
         self._world_size = world_size
         lines = [Result.of_line(line) for line in journal.lines] if journal else []
         self._found = {result.name: result for result in lines}
@@ -146,11 +161,15 @@ class _Verifier:
         result = self._found.get(name)
         return result if result is not None and result.stamp == stamp else None
 
-    def _add(self, result: Result, parts: int) -> None:
-        if self._journal is not None and not result.found:
-            self._journal.append(result.line())
-        self._results.append(result)
-        self._progress(len(self._results), parts)
+    def _add_all(self, made: Iterator[tuple[int, Result]], parts: int) -> None:
+        """Adds the results of all parts, which may come in any order."""
+        results: dict[int, Result] = {}
+        for number, result in made:
+            if self._journal is not None and not result.found:
+                self._journal.append(result.line())
+            results[number] = result
+            self._progress(len(results), parts)
+        self._results = [results[number] for number in range(parts)]
 
     def _report(
         self,
@@ -197,10 +216,19 @@ class _Folder(_Verifier):
         format, findings = self._inspected()
         dataset = self._open()  # results so far
         parts = [range(begin, min(begin + _SLICE, len(dataset))) for begin in range(0, len(dataset), _SLICE)]
-        for indices in parts:
-            name, stamp = f"{indices.start}:{indices.stop}", [dataset.fingerprint, len(dataset)]
-            result = self._known(name, stamp)
-            self._add(result or verify_slice(work, dataset, name, indices, stamp), len(parts))
+        stamp = [dataset.fingerprint, len(dataset)]
+        known = {number: self._known(_slice_name(indices), stamp) for number, indices in enumerate(parts)}
+
+        def made() -> Iterator[tuple[int, Result]]:
+            yield from ((number, result) for number, result in known.items() if result is not None)
+            missing = [number for number, result in known.items() if result is None]
+            if self._cluster is not None:
+                yield from self._cluster.slices(missing, [(parts[number], stamp) for number in missing])
+                return
+            for number in missing:
+                yield number, verify_slice(work, dataset, _slice_name(parts[number]), parts[number], stamp)
+
+        self._add_all(made(), len(parts))
 
         def place_of(part: int, number: int) -> SampleLocation:
             index = self._results[part].index_of(number, parts[part].start)
@@ -246,15 +274,15 @@ class _Shards(_Verifier):
         progress: Callable[[int, int], None],
         world_size: int,
         stored: _engine.StoredSource,
+        cluster: Cluster | None,
     ) -> None:
-        super().__init__(work, journal, progress, world_size)
+        super().__init__(work, journal, progress, world_size, cluster)
         self._stored = stored
 
     def verify(self) -> Verification:
         names = self._stored.names
         manifests = sums_of(self._stored, names)
-        for name in names:
-            self._add(self._verify(name, manifests), len(names))
+        self._add_all(self._made(names, manifests), len(names))
         self._check_that_something_is_there()
         findings = _of_manifests(manifests, names)
         whole = self._whole(findings)
@@ -268,16 +296,26 @@ class _Shards(_Verifier):
         format = next((result.format for result in self._results if result.format), "")
         return self._report(format, whole, findings, place_of)
 
-    def _verify(self, name: bytes, manifests: dict[bytes, Sums]) -> Result:
-        folder, last = folder_and_name(name)
-        wanted = manifests[folder].shards.get(last) if folder in manifests else None
-        shown = os.fsdecode(name)
-        try:
-            stored = self._stored.object(name)
-        except StorageError as error:
-            return Result(shown, [], findings=[found_error("unreadable_shard", error, shard=shown)])
-        stamp = [stored.size, stored.stamp]
-        return self._known(shown, stamp) or verify_shard(self._work, name, stored, stamp, wanted)
+    def _made(self, names: Sequence[bytes], manifests: dict[bytes, Sums]) -> Iterator[tuple[int, Result]]:
+        sent: list[tuple[int, tuple[Any, ...]]] = []  # to the cluster
+        for number, name in enumerate(names):
+            folder, last = folder_and_name(name)
+            wanted = manifests[folder].shards.get(last) if folder in manifests else None
+            shown = os.fsdecode(name)
+            try:
+                stored = self._stored.object(name)
+            except StorageError as error:
+                yield number, Result(shown, [], findings=[found_error("unreadable_shard", error, shard=shown)])
+                continue
+            stamp = [stored.size, stored.stamp]
+            if (known := self._known(shown, stamp)) is not None:
+                yield number, known
+            elif self._cluster is not None:
+                sent.append((number, (name, stamp, wanted)))
+            else:
+                yield number, verify_shard(self._work, name, stored, stamp, wanted)
+        if self._cluster is not None:
+            yield from self._cluster.shards([number for number, _ in sent], [item for _, item in sent])
 
     def _check_that_something_is_there(self) -> None:
         if any(result.samples for result in self._results):
@@ -294,6 +332,10 @@ class _Shards(_Verifier):
         except (ConfigError, DataError, StorageError) as error:
             findings.append(found_error("does_not_open", error))
             return None
+
+
+def _slice_name(indices: range) -> str:
+    return f"{indices.start}:{indices.stop}"
 
 
 def _of_manifests(manifests: dict[bytes, Sums], names: Sequence[bytes]) -> list[Finding]:

@@ -38,9 +38,16 @@ _KINDS = ("dali", "energon", "tfindex", "wids", "timm", "open_clip")  # pack.for
     is_flag=True,
     help="Record checkpoints in all JPEGs of the dataset, from which feedline.open can start decoding crops.",
 )
+@parameters.on_cluster
 @parameters.as_json()
 def index(
-    source: str, kind: str | None, output: os.PathLike[str] | None, split: str, checkpoints: bool, as_json: bool
+    source: str,
+    kind: str | None,
+    output: os.PathLike[str] | None,
+    split: str,
+    checkpoints: bool,
+    on: str | None,
+    as_json: bool,
 ) -> int:
     """Write a listing of the folder SOURCE to feedline-listing.txt in this folder, so that
     feedline.open("https://host/folder/") can read the folder; for shards, write the index format selected by --as; for
@@ -51,6 +58,8 @@ def index(
     Exit status 2: the index format cannot represent the source; 3: a folder cannot be listed, a shard is damaged, or a
     file cannot be written.
     """
+    if on is not None and kind is None:
+        raise click.UsageError("--on needs --as: listings and checkpoints are written by one process")
     if checkpoints:
         if kind is not None:
             raise click.UsageError("--checkpoints and --as write different files: run the command once for each")
@@ -59,7 +68,9 @@ def index(
         return _listing(source, as_json)
     from feedline.pack import foreign_indexes
 
-    written = foreign_indexes.write(source, kind, output=None if output is None else os.fspath(output), split=split)
+    written = foreign_indexes.write(
+        source, kind, output=None if output is None else os.fspath(output), split=split, on=on
+    )
     if as_json:
         print_json(written._asdict())
         return exit_codes.FINE

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 import feedline
 from feedline.cli import exit_codes, parameters
-from feedline.cli.console import OUT, bytes_text, counted, print_json, steps, table
+from feedline.cli.console import OUT, bytes_text, counted, print_json, progress, steps, table
 from feedline.data.inspect import inspection, stored_images
 from feedline.data.sources import shown_source
 from feedline.data.storage import storage_types
@@ -44,6 +44,8 @@ _UNDECODED = dict.fromkeys(
     metavar="N",
     help="With --show: number of samples on the contact sheet.",
 )
+@click.option("--all", "all_images", is_flag=True, help="Examine the headers of all images, instead of up to 200.")
+@parameters.on_cluster
 @parameters.as_json()
 def inspect(
     source: str,
@@ -53,6 +55,8 @@ def inspect(
     image_folder: str | None,
     show: str | None,
     images: int,
+    all_images: bool,
+    on: str | None,
     as_json: bool,
 ) -> int:
     """Show the contents of SOURCE, and the files that a reader would drop, merge or reject.
@@ -63,9 +67,20 @@ def inspect(
     with a file for each field of a sample. Exit status 1: a finding of severity "error" or "warning"; 3: there is
     nothing to read.
     """
+    if on is not None and not all_images:
+        raise click.UsageError("--on needs --all: without it, a few images are examined")
     said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
     found = feedline.inspect(source, **said)
-    images_seen = stored_images.look(source, format_, fields, image_folder, split) if found.samples else None
+    images_seen: stored_images.StoredImages | None = None
+    if found.samples and all_images:
+        with progress(None, "examining") as bar:
+            images_seen = stored_images.look_at_all(
+                *(source, format_, fields, image_folder, split),
+                on=on,
+                progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
+            )
+    elif found.samples:
+        images_seen = stored_images.look(source, format_, fields, image_folder, split)
     findings = inspection.findings_of(found) + (images_seen.findings() if images_seen else [])
     storage = storage_types.findings_of_source(source)
     sheet: dict[str, Any] | None = None

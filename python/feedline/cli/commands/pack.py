@@ -82,6 +82,7 @@ _MOST_ROWS = 20
 @click.option(
     "--spool", metavar="FOLDER", type=parameters.INPUT_FOLDER, help="Folder for files that wait to be uploaded."
 )
+@parameters.on_cluster
 @parameters.num_workers("--jobs", help="Number of threads that read and write; auto: number of usable CPUs.")
 @parameters.as_json()
 def pack(
@@ -106,6 +107,7 @@ def pack(
     shard_range: tuple[int, int] | None,
     count: bool,
     spool: Path | None,
+    on: str | None,
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
@@ -127,7 +129,7 @@ def pack(
 
     if raw is not None:
         if (
-            any((shard_size, samples_per_shard, shuffle, shard_range, count, check))
+            any((shard_size, samples_per_shard, shuffle, shard_range, count, check, on))
             or restart_interval is not None
             or to not in ("tar", "wds")
             or on_error != "raise"
@@ -170,6 +172,7 @@ def pack(
             output,
             **plan,
             shard_range=shard_range,
+            on=on,
             spool=spool,
             on_error="skip" if on_error == "skip" else "raise",
             num_workers=num_workers,

@@ -44,6 +44,7 @@ _MOST_ROWS = 20
     type=click.Choice(["raise", "skip"]),
     help="Stop at a bad document, or skip it and list it.",
 )
+@parameters.on_cluster
 @parameters.num_workers("--jobs", help="Number of processes; auto: number of usable CPUs.")
 @parameters.as_json()
 def tokenize(
@@ -59,6 +60,7 @@ def tokenize(
     eod: str | None,
     no_special_tokens: bool,
     on_error: str,
+    on: str | None,
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
@@ -86,6 +88,7 @@ def tokenize(
             add_special_tokens=not no_special_tokens,
             on_error="skip" if on_error == "skip" else "raise",
             num_workers=num_workers,
+            on=on,
             progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
         )
     if as_json:

@@ -43,6 +43,7 @@ _MOST_ROWS = 20
 @click.option(
     "--cache", metavar="FOLDER", help="Read through this local cache of remote objects; see docs/storage-cache.md."
 )
+@parameters.on_cluster
 @parameters.num_workers(help="Number of reading threads; auto: number of usable CPUs.")
 @parameters.as_json()
 def verify(
@@ -55,6 +56,7 @@ def verify(
     world_size: int,
     resume: str | None,
     cache: str | None,
+    on: str | None,
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
@@ -77,6 +79,7 @@ def verify(
             world_size=world_size,
             resume=resume,
             num_workers=num_workers,
+            on=on,
             progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
         )
     if as_json:

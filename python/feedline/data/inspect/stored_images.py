@@ -7,17 +7,21 @@ import contextlib
 import os
 import tempfile
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ... import _engine
+from ...cluster import ray_tasks
 from ...errors import ConfigError, DataError, StorageError
 from ...findings import Entry, Finding
 from .. import image_depth
+from ..source_spec import SourceSpec
 from ..sources import annotations_of, spec_of
 
 _MOST = 200  # maximum number of images; each header is one read
 _MOST_REMOTE = 32  # the limit for remote sources, whose images are fetched whole
 _MOST_SHARDS = 4  # maximum number of shards that are scanned for samples
+_SLICE = 4_096  # samples of a part, if the source is one folder or shard
 _TURNED = "turned_by_exif"
 _DEEP = "deep_pixels"
 _PLAIN = {f"{bits} bits": f"with {bits} bits per channel" for bits in (12, 16, 32)} | {"floats": "with floats"}
@@ -49,6 +53,17 @@ class StoredImages:
         if orientation > 1:
             self.turned += 1
             self.orientations[orientation] += 1
+
+    def merge(self, other: StoredImages) -> None:
+        """Adds the counts of `other`."""
+        self.looked_at += other.looked_at
+        self.turned += other.turned
+        for mine, more in (
+            (self.orientations, other.orientations),
+            (self.formats, other.formats),
+            (self.stored, other.stored),
+        ):
+            mine.update(more)  # type: ignore[arg-type]
 
     def as_dict(self) -> dict[str, object]:
         """Returns counts by name for JSON, most frequent first."""
@@ -134,6 +149,63 @@ def look(
     return seen if seen.looked_at else None
 
 
+def look_at_all(
+    source: str,
+    format: str | None,
+    fields: str | None,
+    images: str | None = None,
+    split: str | None = None,
+    *,
+    on: str | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> StoredImages | None:
+    """Like :func:`look`, but examines all images.
+
+    `on`: ``"ray"`` or ``"ray://HOST:PORT"`` examines shards, or 4,096 samples of a folder, as tasks of a Ray cluster.
+    `progress` is called with the numbers of examined and of all parts.
+    """
+    spec = spec_of(source, format, fields, None, "skip", annotations=annotations_of("inspect", images, split, None))
+    names = spec.source.split("::")
+    stored = _engine.StoredSource(spec.source)
+    if not stored.is_remote:
+        names = [os.fsdecode(name) for name in stored.shards().names]
+    parts: list[tuple[str, range | None]] = [(name, None) for name in names]
+    if len(names) == 1:
+        with _opened_part(spec, names[0]) as dataset:
+            count = len(dataset)
+        parts = [(names[0], range(first, min(first + _SLICE, count))) for first in range(0, count, _SLICE)]
+    tell = progress or (lambda done, total: None)
+    seen = StoredImages()
+    made = (_seen_in_part(spec, part) for part in parts)
+    if on is not None:
+        made = (one for _, one in ray_tasks.run("inspect", on, _seen_in_part, spec, parts))
+    for done, one in enumerate(made, 1):
+        seen.merge(one)
+        tell(done, len(parts))
+    return seen if seen.looked_at else None
+
+
+def _seen_in_part(spec: SourceSpec, part: tuple[str, range | None]) -> StoredImages:
+    name, indices = part
+    seen = StoredImages()
+    with _opened_part(spec, name) as dataset:
+        for index in range(len(dataset)) if indices is None else indices:
+            seen.add(dataset.encoded(index))
+    return seen
+
+
+@contextlib.contextmanager
+def _opened_part(spec: SourceSpec, name: str) -> Iterator[_engine.Dataset]:
+    """Opens one shard without writing an index next to it."""
+    with tempfile.TemporaryDirectory(prefix="feedline-inspect-") as index:
+        one = spec._replace(source=name, index_directory=index)
+        try:
+            dataset = one.open()
+        except ConfigError:  # formats whose samples have all fields
+            dataset = one._replace(missing="error").open()
+        yield dataset
+
+
 def _look_at_some(
     source: str, format: str | None, fields: str | None, annotations: dict[str, str], seen: StoredImages
 ) -> None:
@@ -144,13 +216,8 @@ def _look_at_some(
         names = [os.fsdecode(name) for name in stored.shards().names]
     chosen = [names[i] for i in _spread(len(names), _MOST_SHARDS)]
     most = _MOST_REMOTE if stored.is_remote else _MOST
-    with tempfile.TemporaryDirectory(prefix="feedline-inspect-") as index:
-        for name in chosen:
-            one = spec._replace(source=name, index_directory=index)
-            try:
-                dataset = one.open()
-            except ConfigError:  # formats whose samples have all fields
-                dataset = one._replace(missing="error").open()
+    for name in chosen:
+        with _opened_part(spec, name) as dataset:
             for i in _spread(len(dataset), most // len(chosen)):
                 seen.add(dataset.encoded(i))
 
