@@ -26,15 +26,14 @@ class DeepResizer {
 
  private:
   template <typename Work>
-  const std::byte* filtered_row(int y, AlignedVector<Work>& sums, AlignedVector<Work>& made);
+  const std::byte* filtered_row(int y, const Work* column_weights, AlignedVector<Work>& sums,
+                                AlignedVector<Work>& made);
 
   memory::DeepView in_;
-  AxisRequest columns_request_, rows_request_;
-  bool valid_ = false;
   bool is_nearest_ = false;
   DType dtype_ = DType::kFloat32;
   AxisWeights columns_, rows_;
-  AlignedVector<float> sums_, made_;
+  AlignedVector<float> column_weights_, sums_, made_;
   AlignedVector<double> wide_sums_, wide_made_;
   AlignedVector<std::byte> nearest_;
 };

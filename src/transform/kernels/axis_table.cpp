@@ -142,7 +142,7 @@ void AxisWeights::compute(const AxisRequest& request, int origin) {
   taps = 1;
   const auto place = [&](int i) { return static_cast<std::size_t>(request.reversed ? request.count - 1 - i : i); };
   if (request.in == request.out || request.interpolation == Interpolation::kNearest) {
-    weights.assign(count, 1.0F);
+    weights.assign(count, 1.0);
     if (request.interpolation == Interpolation::kNearest)
       walk_nearest(request, [&](int i, int source) { first[place(i)] = source - origin; });
     else
@@ -157,14 +157,13 @@ void AxisWeights::compute(const AxisRequest& request, int origin) {
     used[place(i)] = filter.end(request.begin + i, request.in) - begin;
     taps = std::max(taps, used[place(i)]);
   }
-  weights.assign(count * static_cast<std::size_t>(taps), 0.0F);
-  std::vector<double> exact(static_cast<std::size_t>(taps));
+  weights.assign(count * static_cast<std::size_t>(taps), 0.0);
   for (int i = 0; i < request.count; ++i) {
     const std::size_t at = place(i);
-    const double sum = weigh_all(first[at] + origin, used[at], filter.center(request.begin + i),
-                                 1.0 / filter.filter_scale, exact.data());
-    for (std::size_t tap = 0; tap < static_cast<std::size_t>(used[at]); ++tap)
-      weights[at * static_cast<std::size_t>(taps) + tap] = static_cast<float>(exact[tap] / sum);
+    double* const own = weights.data() + at * static_cast<std::size_t>(taps);
+    const double sum =
+        weigh_all(first[at] + origin, used[at], filter.center(request.begin + i), 1.0 / filter.filter_scale, own);
+    for (int tap = 0; tap < used[at]; ++tap) own[tap] /= sum;
   }
 }
 
