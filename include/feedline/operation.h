@@ -74,6 +74,10 @@ enum class ColorMode : std::uint8_t { kRgb, kL };  // Pillow's mode names: 3 cha
 // and samples read without a loader, are exact.
 enum class Fidelity : std::uint8_t { kExact, kFast, kNvjpeg };
 
+// The values of decoded pixels. kBytes are 8 bits, converted as Pillow does. The others are the stored values,
+// unscaled, as uint16, as float32, or in the dtype of the file.
+enum class PixelValues : std::uint8_t { kBytes, kUint16, kFloat32, kNative };
+
 struct Size {
   int height = 0;
   int width = 0;
@@ -95,7 +99,10 @@ namespace op {
 struct Decode {
   ColorMode mode = ColorMode::kRgb;
   Fidelity fidelity = Fidelity::kExact;
-  bool applies_exif = false;  // rotates the image by its EXIF orientation before any other step
+  bool applies_exif = false;                 // rotates the image by its EXIF orientation before any other step
+  PixelValues values = PixelValues::kBytes;  // unless kBytes, images have as many channels as stored, and `mode` and
+                                             // `fidelity` are the defaults
+  int page = 0;                              // of a TIFF; unless 0, `values` is not kBytes
 };
 // If size.width is 0 (torchvision's int size), the smaller edge becomes size.height, or less if the larger edge would
 // exceed max_size; the aspect ratio is preserved. If size is {0, 0}, the larger edge becomes max_size. As in PIL, all
@@ -356,9 +363,15 @@ struct Letterbox {
   bool scale_up = true;
   PadPosition position = PadPosition::kCenter;
 };
-// Implies to_dtype(float32, scale=true) for uint8 input: (x / 255 - mean) / std, per channel.
+// Implies to_dtype(float32, scale=true) for 8-bit pixels: (x / 255 - mean) / std, per channel. Stored values
+// (PixelValues) are not scaled: (x - mean) / std.
 struct Normalize {
   std::vector<float> mean, std;
+};
+// Limits values to a window of the given width around `level`, as for CT images, and scales it to 0 ... 1, as float32:
+// clip((x - level + width / 2) / width, 0, 1). The unit is that of the values: 0 to 255 for 8-bit pixels.
+struct Window {
+  double level = 0, width = 1;
 };
 // How audio is delivered: a part of the file, in seconds, resampled to `rate`, or at the file's own rate.
 struct Audio {

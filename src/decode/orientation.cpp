@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "base/check.h"
@@ -64,6 +65,17 @@ void turn_pixels(const Orientation& o, const memory::PixelView& stored, memory::
       }
 }
 
+void turn_large_pixels(const Orientation& o, memory::PixelView stored, memory::PixelBuffer& out) {
+  const auto bytes = static_cast<std::size_t>(stored.channels);
+  for (int y = 0; y < out.height(); ++y)
+    for (int x = 0; x < out.width(); ++x) {
+      const int column = o.transposes ? y : x, row = o.transposes ? x : y;
+      const std::uint8_t* const from = stored.row(o.flips_y ? stored.height - 1 - row : row);
+      std::memcpy(out.row(y) + static_cast<std::size_t>(x) * bytes,
+                  from + static_cast<std::size_t>(o.flips_x ? stored.width - 1 - column : column) * bytes, bytes);
+    }
+}
+
 }  // namespace
 
 Orientation orientation_of(int number) {
@@ -105,9 +117,10 @@ Box stored_region(const Orientation& o, const Box& region, Size stored) {
 }
 
 void turn(const Orientation& orientation, memory::PixelView stored, memory::PixelBuffer& out) {
-  FEEDLINE_CHECK(stored.channels == out.channels() && stored.channels >= 1 && stored.channels <= 3);
+  FEEDLINE_CHECK(stored.channels == out.channels() && stored.channels >= 1);
   FEEDLINE_CHECK(out.width() == (orientation.transposes ? stored.height : stored.width) &&
                  out.height() == (orientation.transposes ? stored.width : stored.height));
+  if (stored.channels > 3) return turn_large_pixels(orientation, stored, out);
   if (stored.channels == 1) return turn_pixels<1>(orientation, stored, out);
   stored.channels == 2 ? turn_pixels<2>(orientation, stored, out) : turn_pixels<3>(orientation, stored, out);
 }

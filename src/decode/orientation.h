@@ -34,7 +34,7 @@ Orientation stored_orientation(const ImageFormat& format, std::span<const std::b
 
 // Maps a region of the rotated image to the stored image. stored: the size of the whole stored image.
 Box stored_region(const Orientation& orientation, const Box& region, Size stored);
-// Requires: `out` has the rotated size and as many channels as `stored`, 1 to 3.
+// Requires: `out` has the rotated size and as many channels as `stored`.
 void turn(const Orientation& orientation, memory::PixelView stored, memory::PixelBuffer& out);
 
 }  // namespace feedline::decode

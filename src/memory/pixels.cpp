@@ -5,16 +5,22 @@
 
 #include "base/check.h"
 #include "memory/allocator.h"
+#include "memory/deep_pixels.h"
 
 namespace feedline::memory {
 
 void PixelBuffer::Free::operator()(std::uint8_t* data) const { std::free(data); }
 
 Result<void> PixelBuffer::resize(int width, int height, int channels) {
-  FEEDLINE_CHECK(width > 0 && height > 0 && channels >= 1 && channels <= 4);
+  FEEDLINE_CHECK(width > 0 && height > 0 && channels >= 1 && channels <= DeepView::kMostChannels * 8);
   if (std::int64_t{width} * height > kMaxPixels)
     return data_error("image of " + std::to_string(width) + " x " + std::to_string(height) +
                           " pixels is over the limit of " + std::to_string(kMaxPixels) + " pixels",
+                      "decode");
+  if (std::int64_t{width} * height * channels > kMostBytes)
+    return data_error("image of " + std::to_string(width) + " x " + std::to_string(height) + " pixels of " +
+                          std::to_string(channels) + " bytes is over the limit of " + std::to_string(kMostBytes) +
+                          " bytes",
                       "decode");
   const auto align = [](std::size_t n) {
     return (n + Allocator::kAlignment - 1) / Allocator::kAlignment * Allocator::kAlignment;

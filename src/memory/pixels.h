@@ -32,7 +32,7 @@ inline std::uint64_t bytes_of(const PixelView& view) {
 class PixelBuffer {
  public:
   // Each row is padded with at least kRowSlack readable and writable bytes, so that kernels may load and store whole
-  // vectors beyond the last pixel. The contents are unspecified. kData if the size exceeds kMaxPixels.
+  // vectors beyond the last pixel. The contents are unspecified. kData if the size exceeds kMaxPixels or kMostBytes.
   Result<void> resize(int width, int height, int channels);
 
   std::uint8_t* row(int y) { return data_.get() + static_cast<std::size_t>(y) * stride_; }
@@ -48,6 +48,7 @@ class PixelBuffer {
   // 2 x Pillow's decompression-bomb limit (MAX_IMAGE_PIXELS = 1 GiB / 4 / 3), above which Pillow raises instead of
   // warning
   static constexpr std::int64_t kMaxPixels = 2 * (std::int64_t{1024} * 1024 * 1024 / 4 / 3);
+  static constexpr std::int64_t kMostBytes = 8 * kMaxPixels;
 
  private:
   struct Free {

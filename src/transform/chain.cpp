@@ -68,6 +68,8 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
                                                   CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
                                                   Chain::OutputSize size, Chain::Elements elements) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
+  if (inferred.values != PixelValues::kBytes)
+    return config_error("decode: dtype= supports neither views nor videos; omit dtype=");
   if (!inferred.size && size == Chain::OutputSize::kFixed)
     return config_error("the chain has no fixed output size" +
                         (inferred.open_by.empty() ? "" : " (it varies after " + inferred.open_by + ")") +

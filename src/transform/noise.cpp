@@ -95,6 +95,7 @@ class OutputEraser::Appender final : public ValueSteps {
     }
     append(step);
   }
+  void window(const op::Window& window) override { append({.window = window}); }
 
  private:
   void append(const ValueStep& step) {
@@ -119,6 +120,10 @@ void OutputEraser::convert(std::size_t channel, std::span<const ValueStep> steps
   for (const ValueStep& step : steps) {
     const float mean = step.mean[channel], std = step.std[channel];
     for (float& value : values) {
+      if (step.window) {
+        value = in_window(value, *step.window);
+        continue;
+      }
       if (!step.is_rounding) {
         value -= mean;
         if (step.halves) value = as_half(value);

@@ -43,7 +43,8 @@ class OutputEraser {
   struct ValueStep {
     std::array<float, 3> mean{}, std{1, 1, 1};
     bool halves = false;
-    bool is_rounding = false;  // only rounds
+    bool is_rounding = false;               // only rounds
+    std::optional<op::Window> window = {};  // instead of mean and std
   };
   static const ValueStep kRounding;
   class Appender;

@@ -17,6 +17,8 @@ Preparation::Preparation(std::vector<Operation> operations, ColorMode mode, bool
 
 Result<std::shared_ptr<const Preparation>> Preparation::compile(std::span<const Operation> operations) {
   FEEDLINE_TRY(const Inferred inferred, infer(operations));
+  if (inferred.values != PixelValues::kBytes)
+    return config_error("cache: a cache stores 8-bit pixels; omit dtype= in decode, or the cache");
   if (inferred.fidelity == Fidelity::kNvjpeg)
     return config_error("cache: a cache stores pixels that the CPU decodes; omit device= in decode");
   if (inferred.fidelity != Fidelity::kExact)

@@ -38,6 +38,8 @@ Result<std::shared_ptr<const SharedSteps>> SharedSteps::compile(std::span<const 
   FEEDLINE_CHECK(first <= operations.size());
   FEEDLINE_TRY(const Inferred given, infer(operations.first(first)));
   FEEDLINE_TRY(const Inferred made, infer(operations));
+  if (made.values != PixelValues::kBytes)
+    return config_error("views: views are made from 8-bit pixels; omit dtype= in decode, or the views");
   for (const Operation& operation : operations)
     if (operation->properties().stage == Stage::kValues)
       return config_error("views: views are made from 8-bit pixels, and " + std::string(name_of(operation)) +

@@ -12,6 +12,7 @@ from ..errors import Error
 DEPTHS = ("16 bits", "32 bits", "floats")
 _BITS_PER_SAMPLE, _SAMPLE_FORMAT = 258, 339  # TIFF tags
 _FLOATS = 3  # a value of _SAMPLE_FORMAT
+_READ_AS_STORED = "decode to stored values"  # in the engine's text
 _SIZ = b"\xff\x4f\xff\x51"  # JPEG 2000: markers of the start of the codestream and of its first segment
 _SIZ_PRECISION = 42  # offset from the markers to the byte that stores the first component's bit depth - 1
 
@@ -57,7 +58,7 @@ def warn(dataset: _engine.Dataset) -> None:
 
 def explained(text: str, dataset: _engine.Dataset) -> str:
     """Adds a line to the text of ``explain()`` if the first sample has an image of more than 8 bits."""
-    if not len(dataset):
+    if not len(dataset) or _READ_AS_STORED in text:
         return text
     try:
         _, _, stored = _engine.image_traits(dataset.encoded(0))
@@ -71,6 +72,6 @@ def described(depth: str, images: str = "the images") -> str:
     values = depth if depth == "floats" else f"{depth} per channel"
     return (
         f"{images} have {values} and are read as 8 bits, as Pillow's convert() does: grey values outside 0 to 255 "
-        "become 0 or 255, colours lose their lower bits; to avoid the loss, convert the files or store the values as "
-        ".npy arrays"
+        "become 0 or 255, colours lose their lower bits; to read the stored values of PNGs and TIFFs, use "
+        'decode(dtype="uint16"), decode(dtype="float32") or decode(dtype="native")'
     )

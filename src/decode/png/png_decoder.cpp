@@ -41,12 +41,18 @@ Result<void> PngDecoder::decode_labels(memory::PixelBuffer& out) {
   return decode_prepared({0, 0, out.width(), out.height()}, out);
 }
 
+Result<void> PngDecoder::decode_samples(const Box& region, memory::PixelBuffer& out) {
+  if (header_.color == PngColor::kPalette) return decode(region, ColorMode::kRgb, out);
+  FEEDLINE_CHECK_OK(stream_.open(bytes_, header_));
+  pixels_.prepare_samples(header_);
+  return decode_prepared(region, out);
+}
+
 Result<void> PngDecoder::decode_prepared(const Box& region, memory::PixelBuffer& out) {
   const std::uint64_t row_bytes = header_.bytes_of(header_.width);
   if (row_bytes * header_.height / kMaxInflation > stream_.compressed_bytes())
     return decode_error("truncated PNG: " + std::to_string(bytes_.size()) + " bytes cannot hold " +
                         std::to_string(header_.width) + " x " + std::to_string(header_.height) + " pixels");
-  row_.resize(std::size_t{header_.width} * 3);
   used_libspng_ = way_ == Way::kLibspng || !decode_at_once(region, out);
   rows_.end();
   return used_libspng_ ? decode_by_libspng(region, out) : Result<void>();
@@ -122,9 +128,9 @@ void PngDecoder::scatter(const PngPass& pass, int y, const std::uint8_t* raw, co
   if (y < region.top || y >= region.top + region.height) return;
   const auto first_from = [&pass](int x) { return (std::max(0, x - pass.x) + pass.dx - 1) / pass.dx; };
   const int first = first_from(region.left), count = first_from(region.left + region.width) - first;
-  auto* const row = reinterpret_cast<std::uint8_t*>(row_.resize(std::size_t{header_.width} * 3).data());
-  pixels_.convert(raw, first, count, row);
   const std::size_t channels = static_cast<std::size_t>(out.channels());
+  auto* const row = reinterpret_cast<std::uint8_t*>(row_.resize(std::size_t{header_.width} * channels).data());
+  pixels_.convert(raw, first, count, row);
   std::uint8_t* to =
       out.row(y - region.top) + static_cast<std::size_t>(pass.x + first * pass.dx - region.left) * channels;
   const std::size_t step = static_cast<std::size_t>(pass.dx) * channels;

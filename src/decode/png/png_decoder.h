@@ -29,6 +29,9 @@ class PngDecoder final : public Codec {
   // its size and as many channels as a label has bytes.
   const PngHeader& header() const { return header_; }
   Result<void> decode_labels(memory::PixelBuffer& out);
+  // Decodes the stored samples of a region, or the colours of a palette. Requires: `out` has the region's size and as
+  // many channels as a pixel has bytes, 3 for a palette.
+  Result<void> decode_samples(const Box& region, memory::PixelBuffer& out);
 
   // Returns whether libspng decoded the last image.
   bool used_libspng() const { return used_libspng_; }

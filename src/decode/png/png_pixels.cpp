@@ -11,7 +11,7 @@ namespace feedline::decode {
 void PngPixels::prepare(const PngHeader& header, std::span<const std::byte> palette, ColorMode mode) {
   header_ = header;
   mode_ = mode;
-  is_wide_ = false;
+  copies_samples_ = false;
   if (header.channels() != 1 || header.depth > 8) return;
   const int values = 1 << header.depth;
   const int entries = static_cast<int>(palette.size() / 3);
@@ -30,12 +30,35 @@ void PngPixels::prepare(const PngHeader& header, std::span<const std::byte> pale
 void PngPixels::prepare_labels(const PngHeader& header) {
   header_ = header;
   mode_ = ColorMode::kL;
-  is_wide_ = header.depth == 16;
-  if (is_wide_) return;
+  copies_samples_ = header.depth == 16;
+  if (copies_samples_) return;
   const int values = 1 << header.depth;
   // Pillow does not scale 1-bit grey, but expands 2- and 4-bit grey to a byte
   const int factor = header.color == PngColor::kPalette || header.depth == 1 ? 1 : 255 / (values - 1);
   for (int i = 0; i < values; ++i) rgb_[static_cast<std::size_t>(i)].fill(static_cast<std::uint8_t>(i * factor));
+}
+
+void PngPixels::prepare_samples(const PngHeader& header) {
+  header_ = header;
+  mode_ = ColorMode::kL;
+  copies_samples_ = header.depth >= 8;
+  for (std::size_t i = 0; i < rgb_.size(); ++i) rgb_[i].fill(static_cast<std::uint8_t>(i));
+}
+
+void PngPixels::copy_samples(const std::uint8_t* row, int first, int count, std::uint8_t* out) const {
+  const auto channels = static_cast<std::size_t>(header_.channels());
+  const std::size_t samples = static_cast<std::size_t>(count) * channels;
+  if (header_.depth == 8) {
+    std::memcpy(out, row + static_cast<std::size_t>(first) * channels, samples);
+    return;
+  }
+  const std::uint8_t* const in = row + static_cast<std::size_t>(first) * channels * 2;
+  for (std::size_t i = 0; i < samples; ++i) {
+    std::uint16_t sample = 0;
+    std::memcpy(&sample, in + 2 * i, sizeof sample);
+    sample = static_cast<std::uint16_t>(sample << 8 | sample >> 8);
+    std::memcpy(out + 2 * i, &sample, sizeof sample);
+  }
 }
 
 template <int channels>
@@ -55,14 +78,7 @@ void PngPixels::look_up(const std::uint8_t* row, int first, int count, std::uint
 }
 
 void PngPixels::convert(const std::uint8_t* row, int first, int count, std::uint8_t* out) const {
-  if (is_wide_) {
-    for (int i = 0; i < count; ++i, out += 2) {
-      const std::uint8_t* const in = row + std::int64_t{2} * (first + i);
-      const auto label = static_cast<std::uint16_t>(in[0] << 8 | in[1]);
-      std::memcpy(out, &label, sizeof label);
-    }
-    return;
-  }
+  if (copies_samples_) return copy_samples(row, first, count, out);
   const bool to_rgb = mode_ == ColorMode::kRgb;
   if (header_.channels() == 1 && header_.depth <= 8) {
     if (to_rgb)

@@ -16,19 +16,21 @@ class PngPixels {
  public:
   // palette: the payload of PLTE.
   void prepare(const PngHeader& header, std::span<const std::byte> palette, ColorMode mode);
-  // Prepares to decode labels (see labels.h). Pixels with 16 bits are then written as two bytes in the machine's byte
-  // order.
+  // Prepares to decode labels (see labels.h). Samples with 16 bits are then written in the machine's byte order.
   void prepare_labels(const PngHeader& header);
+  // Prepares to decode the stored samples of all channels, unscaled; 16 bits likewise. Requires: there is no palette.
+  void prepare_samples(const PngHeader& header);
   // Converts pixels first ... first + count - 1 of a raw row (unfiltered, big-endian, packed) to `out`.
   void convert(const std::uint8_t* row, int first, int count, std::uint8_t* out) const;
 
  private:
+  void copy_samples(const std::uint8_t* row, int first, int count, std::uint8_t* out) const;
   template <int channels>
   void look_up(const std::uint8_t* row, int first, int count, std::uint8_t* out) const;
 
   PngHeader header_;
   ColorMode mode_ = ColorMode::kRgb;
-  bool is_wide_ = false;                                // 16-bit labels
+  bool copies_samples_ = false;                         // of 8 or 16 bits, of all channels
   std::array<std::array<std::uint8_t, 3>, 256> rgb_{};  // values of samples of up to 8 bits; for kL only the first one
                                                         // counts
 };

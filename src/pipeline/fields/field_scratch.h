@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decode/decoder.h"
+#include "decode/deep_decoder.h"
 #include "decode/labels.h"
 #include "decode/video/clip_decoder.h"
 #include "feedline/array.h"
@@ -18,6 +19,7 @@
 #include "pipeline/fields/clip_choice.h"
 #include "pipeline/fields/video_source.h"
 #include "transform/chain.h"
+#include "transform/deep/deep_steps.h"
 #include "transform/kernels/aligned_vector.h"
 #include "transform/kernels/axis_table.h"
 #include "transform/targets/label_chain.h"
@@ -35,6 +37,14 @@ struct ImageScratch {
   transform::Workspace workspace;
   transform::AxisTable columns, rows;        // of a resize done by a device
   transform::AlignedVector<std::byte> made;  // a row that the host makes instead of the device
+};
+
+// State of one thread for images with stored values.
+struct DeepScratch {
+  decode::DeepDecoder decoder;
+  memory::PixelBuffer pixels;
+  transform::Drawing drawing;
+  transform::DeepWorkspace workspace;
 };
 
 // State of one thread for views, in addition to ImageScratch, which has the drawing of the shared steps.
@@ -92,6 +102,7 @@ struct DrawnFor {
 // a part. Parts are created by the paths that need them.
 struct FieldScratch {
   std::unique_ptr<ImageScratch> image;
+  std::unique_ptr<DeepScratch> deep;
   std::unique_ptr<LabelScratch> labels;
   std::unique_ptr<TargetScratch> targets;
   std::unique_ptr<ViewScratch> views;

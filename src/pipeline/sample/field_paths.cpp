@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "decode/deep_decoder.h"
 #include "decode/labels.h"
 #include "decode/text/json.h"
 #include "decode/video/ffmpeg_library.h"
@@ -14,6 +15,7 @@
 #include "pipeline/fields/audio_path.h"
 #include "pipeline/fields/audio_source.h"
 #include "pipeline/fields/clip_path.h"
+#include "pipeline/fields/deep_path.h"
 #include "pipeline/fields/device_cache_path.h"
 #include "pipeline/fields/device_decode_path.h"
 #include "pipeline/fields/device_rows.h"
@@ -166,7 +168,23 @@ Made make_decoded_path(const Field& field, const FieldStages& stages, BatchForm 
                                                   operations.front()->properties().decode->applies_exif, needs_size);
 }
 
+Made make_deep_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  auto operations = transform::operations_for(stages.operations, field.name);
+  const auto input_of = [&](const memory::Record::Field& stored) -> Result<transform::DeepInput> {
+    decode::DeepDecoder decoder;
+    FEEDLINE_TRY(const decode::DeepHeader header, open_deep_image(stored, operations, decoder));
+    return transform::DeepInput{header.channels, header.dtype};
+  };
+  FEEDLINE_TRY(const transform::DeepInput input, first_of(field, stages, input_of));
+  FEEDLINE_TRY(auto chain, compiled(form, [&](auto size) {
+                 return transform::DeepChain::compile(operations, input, stages.dtype, stages.layout, size);
+               }));
+  return std::make_shared<const DeepPath>(field.name, std::move(chain), form);
+}
+
 Made make_pixels_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (transform::keeps_stored_values(transform::operations_for(stages.operations, field.name)))
+    return make_deep_path(field, stages, form);
   if (stages.decoder != nullptr) return make_decoded_path(field, stages, form);
   if (stages.cache != nullptr && stages.cache->pixels->is_on_device())
     return make_device_cache_path(field, stages, form);

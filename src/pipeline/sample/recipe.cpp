@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "format/format.h"
+#include "pipeline/fields/deep_path.h"
 #include "pipeline/fields/device_rows.h"
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
@@ -271,6 +272,10 @@ void find_images(Recipe& recipe) {
   for (std::size_t i = 0; i < recipe.paths.size(); ++i) {
     auto image = std::dynamic_pointer_cast<const PixelsPath>(recipe.paths[i]);
     auto views = std::dynamic_pointer_cast<const ViewsPath>(recipe.paths[i]);
+    if (auto deep = std::dynamic_pointer_cast<const DeepPath>(recipe.paths[i]); deep && !recipe.deep) {
+      recipe.deep = std::move(deep);
+      recipe.deep_field = i;
+    }
     if (!image && !views) continue;
     if (recipe.images++ == 0) recipe.image_field = i;
     if (image && !recipe.image) recipe.image = std::move(image);
@@ -551,6 +556,10 @@ Schema schema_of_length(const Recipe& recipe, std::uint64_t length) {
 Result<std::vector<DrawnValue>> draw_values(const Recipe& recipe, Size image, const base::SampleKey& key) {
   if (recipe.views) return recipe.views->values(image, key);
   transform::Drawing drawing;
+  if (!recipe.image && recipe.deep) {
+    FEEDLINE_CHECK_OK(recipe.deep->chain().draw(image, key, drawing));
+    return recipe.deep->chain().values(drawing);
+  }
   if (!recipe.image) return config_error("draw: the samples have no image to draw for");
   FEEDLINE_CHECK_OK(recipe.image->chain().draw(image, key, drawing));
   return recipe.image->chain().values(drawing);

@@ -32,6 +32,7 @@ struct DeviceElements;
 
 namespace feedline::pipeline {
 
+class DeepPath;
 class FieldPath;
 class MapPoint;
 class PixelCache;
@@ -87,6 +88,8 @@ struct Recipe {
   std::vector<std::size_t> first_rows;                  // index of each path's first row in stored_schema
   std::shared_ptr<const PixelsPath> image;              // the first image without views; nullptr if there is none
   std::shared_ptr<const ViewsPath> views;               // nullptr: no image has views
+  std::shared_ptr<const DeepPath> deep;                 // the first image with stored values; nullptr if there is none
+  std::size_t deep_field = 0;                           // its index
   std::size_t image_field = 0;                          // index of the first image, with or without views
   std::size_t images = 0;                               // number of images
   std::vector<std::size_t> others;                      // the other fields, each after those it depends on

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "format/format.h"
+#include "pipeline/fields/deep_path.h"
 #include "pipeline/fields/image_input.h"
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
@@ -273,6 +274,7 @@ Result<const transform::Drawing*> SampleLoader::draw_image(const memory::Record:
 }
 
 Result<std::vector<DrawnValue>> SampleLoader::draw_values(const base::SampleKey& key) {
+  if (recipe_->images == 0 && recipe_->deep) return draw_deep_values(key);
   FEEDLINE_TRY(const memory::Record::Field* const field, drawn_image(key));
   if (!recipe_->views) {
     FEEDLINE_TRY(const transform::Drawing* const drawing, draw_image(*field, key));
@@ -282,6 +284,17 @@ Result<std::vector<DrawnValue>> SampleLoader::draw_values(const base::SampleKey&
   auto values = size ? pipeline::draw_values(*recipe_, *size, key)
                      : Result<std::vector<DrawnValue>>(std::unexpected(size.error()));
   if (!values) return located(named(std::move(values).error(), drawn_field(), key.sample), key.sample);
+  return values;
+}
+
+Result<std::vector<DrawnValue>> SampleLoader::draw_deep_values(const base::SampleKey& key) {
+  if (auto read = recipe_->records->read(key.sample, record_); !read)
+    return located(std::move(read).error(), key.sample);
+  const std::size_t field = recipe_->deep_field;
+  const auto size = recipe_->deep->size(record_.fields[field], scratch_);
+  auto values = size ? pipeline::draw_values(*recipe_, *size, key)
+                     : Result<std::vector<DrawnValue>>(std::unexpected(size.error()));
+  if (!values) return located(named(std::move(values).error(), field, key.sample), key.sample);
   return values;
 }
 

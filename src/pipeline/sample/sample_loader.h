@@ -89,6 +89,7 @@ class SampleLoader {
   }
   Result<const memory::Record::Field*> drawn_image(const base::SampleKey& key);
   Result<const transform::Drawing*> draw_image(const memory::Record::Field& field, const base::SampleKey& key);
+  Result<std::vector<DrawnValue>> draw_deep_values(const base::SampleKey& key);
   std::size_t drawn_field() const;
   const memory::Record::Field& image() const { return record_.fields[recipe_->image_field]; }
   Result<void> fill_fields(const Job& job, bool is_prepared);

@@ -135,6 +135,38 @@ void walk_nearest(const AxisRequest& request, Use use) {
 
 }  // namespace
 
+void AxisWeights::compute(const AxisRequest& request, int origin) {
+  const auto count = static_cast<std::size_t>(request.count);
+  first.resize(count);
+  used.assign(count, 1);
+  taps = 1;
+  const auto place = [&](int i) { return static_cast<std::size_t>(request.reversed ? request.count - 1 - i : i); };
+  if (request.in == request.out || request.interpolation == Interpolation::kNearest) {
+    weights.assign(count, 1.0);
+    if (request.interpolation == Interpolation::kNearest)
+      walk_nearest(request, [&](int i, int source) { first[place(i)] = source - origin; });
+    else
+      for (int i = 0; i < request.count; ++i) first[place(i)] = request.begin + i - origin;
+    return;
+  }
+  const Filter filter(request);
+  const Weigh weigh_all = weigh_for(request.interpolation);
+  for (int i = 0; i < request.count; ++i) {
+    const int begin = filter.begin(request.begin + i);
+    first[place(i)] = begin - origin;
+    used[place(i)] = filter.end(request.begin + i, request.in) - begin;
+    taps = std::max(taps, used[place(i)]);
+  }
+  weights.assign(count * static_cast<std::size_t>(taps), 0.0);
+  for (int i = 0; i < request.count; ++i) {
+    const std::size_t at = place(i);
+    double* const own = weights.data() + at * static_cast<std::size_t>(taps);
+    const double sum =
+        weigh_all(first[at] + origin, used[at], filter.center(request.begin + i), 1.0 / filter.filter_scale, own);
+    for (int tap = 0; tap < used[at]; ++tap) own[tap] /= sum;
+  }
+}
+
 AxisSpan source_span(const AxisRequest& request) {
   const int last = request.begin + request.count - 1;
   if (request.in == request.out) return {request.begin, last + 1};

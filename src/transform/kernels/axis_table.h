@@ -31,6 +31,16 @@ struct AxisSpan {
 };
 AxisSpan source_span(const AxisRequest& request);
 
+// The unrounded weights of a request, for pixels with more than 8 bits.
+struct AxisWeights {
+  int taps = 0;                  // the maximum number of weights of any position
+  std::vector<int> first, used;  // per output position; relative to the origin
+  std::vector<double> weights;   // taps per output position, of which those from used on are 0
+
+  // origin: the source position that is stored as 0.
+  void compute(const AxisRequest& request, int origin);
+};
+
 // Stores the first source position and the number of weighted positions for each output position. Each thread reuses
 // one table, and recomputes it only if the request changes.
 class AxisTable {

@@ -60,6 +60,12 @@ void Pointwise::normalize(const op::Normalize& normalize) {
   }
 }
 
+void Pointwise::window(const op::Window& window) {
+  if (dtype_ == DType::kUint8) convert(DType::kFloat32, false);
+  for (Table& table : values_)
+    for (float& value : table) value = in_window(value, window);
+}
+
 void Pointwise::finish() {
   proved_ = dtype_ != DType::kUint8 && dtype_ != DType::kBfloat16;
   for (std::size_t c = 0; c < static_cast<std::size_t>(channels_); ++c) {
@@ -71,6 +77,11 @@ void Pointwise::finish() {
       if (dtype_ == DType::kFloat16 ? to_half(computed) != halves_[c][i] : !same_bits(computed, exact)) proved_ = false;
     }
   }
+}
+
+float in_window(float value, const op::Window& window) {
+  const auto level = static_cast<float>(window.level), width = static_cast<float>(window.width);
+  return std::fmin(std::fmax((value - level + width / 2) / width, 0.0F), 1.0F);
 }
 
 std::uint16_t to_bfloat16(float value) {

@@ -23,7 +23,8 @@ class Pointwise final : public ValueSteps {
 
   void convert(DType dtype, bool scale) override;  // Requires: not from a float to kUint8; nothing after kBfloat16
   void normalize(const op::Normalize& normalize) override;  // Requires: one mean and std, or as many as channels
-  void finish();                                            // tables are valid after it
+  void window(const op::Window& window) override;
+  void finish();  // tables are valid after it
 
   DType dtype() const { return dtype_; }
   const float (*float32_tables() const)[256] { return values_.data(); }
@@ -43,6 +44,8 @@ class Pointwise final : public ValueSteps {
   bool proved_ = false;
 };
 
+// Returns clip((value - level + width / 2) / width, 0, 1), computed in single precision.
+float in_window(float value, const op::Window& window);
 // Converts to IEEE 754 binary16, rounding to nearest even.
 std::uint16_t to_half(float value);
 float from_half(std::uint16_t bits);

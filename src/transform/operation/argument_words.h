@@ -49,6 +49,11 @@ template <>
 inline constexpr auto kWords<ColorMode> = std::to_array<Word<ColorMode>>({{"RGB", ColorMode::kRgb},
                                                                           {"L", ColorMode::kL}});
 template <>
+inline constexpr auto kWords<PixelValues> = std::to_array<Word<PixelValues>>({{"uint8", PixelValues::kBytes},
+                                                                              {"uint16", PixelValues::kUint16},
+                                                                              {"float32", PixelValues::kFloat32},
+                                                                              {"native", PixelValues::kNative}});
+template <>
 inline constexpr auto kWords<Fidelity> = std::to_array<Word<Fidelity>>({{"exact", Fidelity::kExact},
                                                                         {"fast", Fidelity::kFast},
                                                                         {"nvjpeg", Fidelity::kNvjpeg}});

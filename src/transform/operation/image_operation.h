@@ -26,6 +26,7 @@ class ImageOperation;
 class ValueSteps {
  public:
   virtual void normalize(const op::Normalize& normalize) = 0;
+  virtual void window(const op::Window& window) = 0;
   virtual void convert(DType dtype, bool scale) = 0;
 
  protected:

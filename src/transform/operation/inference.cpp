@@ -14,6 +14,13 @@ namespace {
 
 constexpr int kMostLevels = 2;  // nested levels; each uses eight bits of a stream number
 
+// Returns whether the operation only moves pixels, or converts values; nested operations are checked on their own.
+bool supports_stored_values(const Operation& operation) {
+  const Properties properties = operation->properties();
+  if (properties.stage != Stage::kPixels || !operation->chains().empty()) return true;
+  return properties.moves_pixels && !properties.is_automatic && !properties.draws_by_boxes && !properties.erases;
+}
+
 bool same_size(const Inferred& a, const Inferred& b) {
   return a.size.has_value() == b.size.has_value() &&
          (!a.size || (a.size->width == b.size->width && a.size->height == b.size->height));
@@ -24,7 +31,15 @@ bool same_size(const Inferred& a, const Inferred& b) {
 Result<void> Inference::apply(const Operation& operation, bool is_first) {
   is_first_ = is_first;
   holder_ = operation->type().name;
+  if (state.values != PixelValues::kBytes && !supports_stored_values(operation)) return needs_bytes();
   return operation->infer(*this);
+}
+
+Result<void> Inference::needs_bytes() const {
+  if (state.values == PixelValues::kBytes) return {};
+  return config_error("works on 8-bit pixels only, but the image has the stored values of decode(dtype=\"" +
+                      std::string(word_of(state.values)) +
+                      "\"): use crops, resizes, flips, rotations, normalize and window, or omit dtype=");
 }
 
 Result<void> Inference::needs_pixels() const {
@@ -50,8 +65,12 @@ Result<void> Inference::check_interpolation(Interpolation interpolation) const {
   switch (interpolation) {
     case Interpolation::kNearest:
     case Interpolation::kBilinear:
+      return needs_pixels();
     case Interpolation::kBicubic:
     case Interpolation::kRandom:
+      if (state.values != PixelValues::kBytes)
+        return config_error("interpolation of stored values (dtype=) must be nearest or bilinear, got " +
+                            std::string(word_of(interpolation)));
       return needs_pixels();
     case Interpolation::kBox:
     case Interpolation::kLanczos:
@@ -65,7 +84,8 @@ Result<void> Inference::check_interpolation(Interpolation interpolation) const {
 }
 
 Result<void> Inference::check_per_channel(std::string_view name, const std::vector<float>& values) const {
-  if (values.size() != 1 && values.size() != static_cast<std::size_t>(state.channels)) {
+  const bool is_known = state.channels != 0;
+  if (is_known && values.size() != 1 && values.size() != static_cast<std::size_t>(state.channels)) {
     const std::string channels = std::to_string(state.channels) + (state.channels == 1 ? " channel" : " channels");
     return config_error(channels + " but " + std::to_string(values.size()) + " numbers in " + std::string(name) +
                         "; give one per channel, or one for all");

@@ -18,10 +18,11 @@ struct Inferred {
   ColorMode mode = ColorMode::kRgb;  // of the decoded pixels
   Fidelity fidelity = Fidelity::kExact;
   bool applies_exif = false;
-  int channels = 3;
-  std::optional<Size> size;  // nullopt: the image's own size
-  std::string open_by;       // the operation whose outcomes differ in size, or empty
-  DType dtype = DType::kUint8;
+  PixelValues values = PixelValues::kBytes;
+  int channels = 3;             // 0: as stored, unless `values` is kBytes
+  std::optional<Size> size;     // nullopt: the image's own size
+  std::string open_by;          // the operation whose outcomes differ in size, or empty
+  DType dtype = DType::kUint8;  // also of stored values, before operations on values
 };
 
 // kConfig: the error names the invalid operation and the reason.
@@ -38,6 +39,7 @@ class Inference {
   bool is_first() const { return is_first_; }
 
   Result<void> needs_pixels() const;  // kConfig after normalize and to_dtype
+  Result<void> needs_bytes() const;   // kConfig if the image has stored values instead of 8-bit pixels
   Result<void> becomes(Size size);
   // The size is drawn, or derived from the size of the image. Requires pixels.
   Result<void> becomes_any_size();

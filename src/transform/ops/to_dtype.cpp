@@ -25,6 +25,7 @@ class ToDtype final : public OperationWith<ToDtype, op::ToDtype> {
     if (!is_pixel_dtype(args_.dtype))
       return config_error(std::string(name_of(args_.dtype)) +
                           " is not an element type of images; use uint8, float16 or float32");
+    if (!makes_values()) FEEDLINE_CHECK_OK(image.needs_bytes());
     if (!makes_values() && image.state.dtype != DType::kUint8)
       return config_error("the image is " + std::string(name_of(image.state.dtype)) +
                           " at this point and cannot become uint8");

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from ..._engine import Dataset as EngineDataset
 from ...errors import ConfigError
@@ -34,6 +34,8 @@ class Operations:
         fidelity: literals.Fidelity = "exact",
         apply_exif_orientation: bool = False,
         device: str | None = None,
+        dtype: literals.StoredDtype | None = None,
+        page: int = 0,
         fields: Fields = None,
     ) -> Self:
         """Decodes to uint8 pixels: ``"RGB"`` (3 channels) or ``"L"`` (1 channel). If omitted, images decode to RGB.
@@ -53,12 +55,20 @@ class Operations:
                 same as those from the CPU (docs/fidelity.md). The CPU decodes all other images, and samples read
                 without a loader. ``cache("device")`` must support all later operations. None, the default, decodes on
                 the CPU.
+            dtype: Returns the values that the files store, unscaled, with as many channels as stored, instead of uint8
+                pixels: ``"uint16"`` for images of 8 or 16 bits, ``"float32"`` for any numbers, or ``"native"`` for the
+                files' own dtype, which must be the same in all files. PNGs and TIFFs may have any dtype; all other
+                formats have 8 bits. Palettes of PNGs become their colours. Crops, resizes, flips, rotations,
+                :meth:`normalize` and :meth:`window` support such images; docs/deep-images.md describes them.
+            page: the page of a TIFF, from 0. Needs ``dtype``.
 
         Raises:
             ConfigError: an argument has a value that is not listed above, or ``device`` is combined with
                 ``fidelity="fast"``. :meth:`loader` raises this error if its own ``device`` is not ``"cuda"``, or if
                 nvJPEG is missing; the message names the package.
         """
+        if dtype is not None:
+            arguments.choice("decode", "dtype", dtype, get_args(literals.StoredDtype))
         if device is not None:
             arguments.choice("decode", "device", device, ("cuda",))
             if fidelity != "exact":
@@ -74,6 +84,8 @@ class Operations:
             mode=mode.upper() if isinstance(mode, str) else mode,
             fidelity=fidelity if device is None else "nvjpeg",
             apply_exif_orientation=apply_exif_orientation,
+            dtype="uint8" if dtype is None else dtype,
+            page=page,
         )
 
     def resize(
@@ -249,11 +261,22 @@ class Operations:
     ) -> Self:
         """Computes (x - mean) / std per channel, as float32; uint8 pixels are divided by 255 first.
 
-        ``mean`` and ``std`` have one number per channel, in units of [0, 1]: see IMAGENET_MEAN and IMAGENET_STD.
+        ``mean`` and ``std`` have one number per channel, in units of [0, 1]: see IMAGENET_MEAN and IMAGENET_STD. Stored
+        values, ``decode(dtype=...)``, are not divided: ``mean`` and ``std`` are in their unit.
         ``inplace`` is accepted for compatibility with torchvision and has no effect.
         """
         arguments.flag("normalize", "inplace", inplace)
         return self._operation("normalize", fields, mean=mean, std=std)
+
+    def window(self, level: float, width: float, *, fields: Fields = None) -> Self:
+        """Computes clip((x - level + width / 2) / width, 0, 1) as float32: a window of values, as for CT images.
+
+        Args:
+            level: the middle of the window, in the unit of the values: the stored unit after ``decode(dtype=...)``, or
+                0 to 255 for uint8 pixels.
+            width: the width of the window in the same unit, above 0.
+        """
+        return self._operation("window", fields, level=level, width=width)
 
     def to_dtype(self, dtype: Any = "float32", scale: bool = False, *, fields: Fields = None) -> Self:
         """Converts to a dtype (a name, or NumPy's or torch's); ``scale=True`` divides uint8 by 255 for floats."""

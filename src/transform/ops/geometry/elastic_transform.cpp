@@ -30,6 +30,7 @@ class ElasticTransform final : public OperationWith<ElasticTransform, op::Elasti
   Properties properties() const override { return {.is_random = true, .moves_pixels = true, .draws_by_size = true}; }
 
   Result<void> infer(Inference& image) const override {
+    FEEDLINE_CHECK_OK(image.needs_bytes());
     for (const double sigma : args_.sigma)
       if (!(sigma >= 0 && sigma <= kMostSigma))
         return config_error("sigma must be from 0 to " + shown(kMostSigma) + ", got " + shown(sigma));
