@@ -14,9 +14,9 @@ namespace feedline {
 
 // A stored array. NIfTI and .npy files have one array.
 struct StoredVolume {
-  std::string path;        // a file (.nii, .nii.gz, .npy, .h5), or the folder of a Zarr array or group
-  std::string array = {};  // in a Zarr group or an HDF5 file: the path of the array; empty: the only one
-  std::string chunks = {}; // HDF5: the file with the list of its chunks (see format/volumes/chunk_list.h)
+  std::string path;         // a file (.nii, .nii.gz, .npy, .h5), or the folder of a Zarr array or group
+  std::string array = {};   // in a Zarr group or an HDF5 file: the path of the array; empty: the only one
+  std::string chunks = {};  // HDF5: the file with the list of its chunks (see format/volumes/chunk_list.h)
 };
 
 struct VolumeField {
@@ -34,8 +34,8 @@ struct VolumeOptions {
 };
 
 // Returns a dataset with one sample per volume. The affine of NIfTI volumes is the field "affine", float64 (4, 4).
-// kConfig: there are no samples or fields, names are duplicated, or a path has an unsupported format. Volumes are opened
-// when they are first read.
+// kConfig: there are no samples or fields, names are duplicated, or a path has an unsupported format. Volumes are
+// opened when they are first read.
 Result<Dataset> volumes(VolumeOptions options);
 
 // The patches that are the samples of a dataset of volumes.

@@ -102,11 +102,16 @@ CODECS: dict[str, tuple[int, Codec]] = {"lz4": (1, lz4_block), "zlib": (3, zlib.
 
 
 def blosc(
-    data: bytes, name: str = "lz4", element: int = 1, shuffle: str = "none", block: int | None = None, split: bool = True
+    data: bytes,
+    name: str = "lz4",
+    element: int = 1,
+    shuffle: str = "none",
+    block: int | None = None,
+    split: bool = True,
 ) -> bytes:
     """A chunk of Blosc 1. shuffle: "none", "bytes" or "bits"."""
     code, compress = CODECS[name]
-    size = block or len(data)
+    size = min(block or len(data), len(data))
     streams_of_block = element if split and element <= 16 and size // element >= 128 else 1
     body, offsets = b"", []
     count = -(-len(data) // size)
@@ -193,8 +198,16 @@ def zarr3(
 
 
 def shard_encoder(
-    shape: Sequence[int], inner: Sequence[int], dtype: Any, encode: Codec, *, first: bool = False, has_sum: bool = True,
-    missing: Sequence[tuple[int, ...]] = (), gap: int = 0, reverse: bool = False,
+    shape: Sequence[int],
+    inner: Sequence[int],
+    dtype: Any,
+    encode: Codec,
+    *,
+    first: bool = False,
+    has_sum: bool = True,
+    missing: Sequence[tuple[int, ...]] = (),
+    gap: int = 0,
+    reverse: bool = False,
 ) -> Codec:
     """Returns the encoder of shards that consist of chunks."""
 

@@ -244,8 +244,8 @@ def test_draws_depend_on_seed_epoch_and_sample_only(tmp_path: Path, array: Any) 
     patches = opened(saved(tmp_path / "a.npy", array)).random_crop((4, 4, 4), patches=6)
     patches = patches.random_flip().random_affine(20, scale=(0.8, 1.2)).random_gaussian_noise(p=1)
 
-    def epoch(threads: int, number: int) -> Any:
-        loader = patches.loader(batch_size=2, seed=3, num_threads=threads)
+    def epoch(workers: int, number: int) -> Any:
+        loader = patches.loader(batch_size=2, seed=3, num_workers=workers)
         for _ in range(number):
             list(loader)
         return np.concatenate([np.asarray(batch.image) for batch in loader])

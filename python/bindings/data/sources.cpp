@@ -168,7 +168,8 @@ Dataset volumes_dataset(std::string name, const std::vector<std::tuple<std::stri
                         std::vector<std::vector<std::tuple<std::string, std::string, std::string>>> samples,
                         std::string index_directory, std::string cache_directory, std::uint64_t cache_bytes,
                         double cache_share) {
-  VolumeOptions options{.name = std::move(name), .index_directory = std::move(index_directory),
+  VolumeOptions options{.name = std::move(name),
+                        .index_directory = std::move(index_directory),
                         .cache_directory = std::move(cache_directory)};
   options.cache_limit = {cache_bytes, cache_share};
   for (const auto& [field, has_labels] : fields) options.fields.push_back({field, has_labels});

@@ -44,7 +44,7 @@ def open_volumes(source: Any, fields: Any, index: Any, cache: Any, cache_limit: 
         if len(row) == 1 and len(chosen) > 1 and not _is_group(row[0]):
             raise ConfigError(
                 f"open: {row[0]!r} has one volume, but there are {len(chosen)} fields; pass one path for each field: "
-                "open([(image, mask), ...], fields=(\"image\", \"mask\"))"
+                'open([(image, mask), ...], fields=("image", "mask"))'
             )
         paths = row * len(chosen) if len(row) == 1 else row
         if len(paths) != len(chosen):
@@ -120,7 +120,9 @@ def _expanded(row: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 def _paths_of(path: str) -> list[str]:
     if "://" in path or os.path.exists(path):
-        return (_nifti_in(path) or [path]) if "://" not in path and os.path.isdir(path) and not _is_zarr(path) else [path]
+        return (
+            (_nifti_in(path) or [path]) if "://" not in path and os.path.isdir(path) and not _is_zarr(path) else [path]
+        )
     if any(mark in path for mark in "*?[{"):
         return [os.fsdecode(name) for name in _engine.StoredSource(path).names]
     return [path]

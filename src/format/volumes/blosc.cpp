@@ -17,7 +17,9 @@ constexpr unsigned kByteShuffle = 1, kStored = 2, kBitShuffle = 4, kOneStream = 
 // Blocks are split into a stream per byte of an element if these limits allow.
 constexpr std::size_t kMostStreams = 16, kLeastElements = 128;
 
-std::unexpected<Error> damaged_blosc(const std::string& how) { return data_error("damaged blosc data: " + how, "format"); }
+std::unexpected<Error> damaged_blosc(const std::string& how) {
+  return data_error("damaged blosc data: " + how, "format");
+}
 
 std::uint32_t u32_at(std::span<const std::byte> bytes, std::size_t at) {
   std::uint32_t value;
@@ -58,8 +60,8 @@ std::uint64_t transpose_bits(std::uint64_t x) {
   return x ^ t ^ (t << 28U);
 }
 
-// Bit k of byte b of element i is bit i % 8 of byte (b * 8 + k) * elements / 8 + i / 8. Blosc copies blocks whose number
-// of elements is not a multiple of 8.
+// Bit k of byte b of element i is bit i % 8 of byte (b * 8 + k) * elements / 8 + i / 8. Blosc copies blocks whose
+// number of elements is not a multiple of 8.
 void unshuffle_bits(std::span<const std::byte> in, std::size_t element, std::byte* out) {
   const std::size_t elements = in.size() / element, groups = elements / 8;
   if (elements % 8 != 0) {
@@ -72,8 +74,7 @@ void unshuffle_bits(std::span<const std::byte> in, std::size_t element, std::byt
       for (std::size_t k = 0; k < 8; ++k)
         rows |= std::to_integer<std::uint64_t>(in[(b * 8 + k) * groups + group]) << (8 * k);
       rows = transpose_bits(rows);
-      for (std::size_t i = 0; i < 8; ++i)
-        out[(group * 8 + i) * element + b] = static_cast<std::byte>(rows >> (8 * i));
+      for (std::size_t i = 0; i < 8; ++i) out[(group * 8 + i) * element + b] = static_cast<std::byte>(rows >> (8 * i));
     }
   std::copy(in.begin() + static_cast<std::ptrdiff_t>(elements * element), in.end(), out + elements * element);
 }
@@ -118,7 +119,8 @@ Result<void> decompress_blosc(std::span<const std::byte> chunk, std::span<std::b
     std::ranges::copy(chunk.subspan(kHeader), out.begin());
     return {};
   }
-  if (block_bytes == 0 || block_bytes > bytes) return damaged_blosc("the size of a block is " + std::to_string(block_bytes));
+  if (block_bytes == 0 || block_bytes > bytes)
+    return damaged_blosc("the size of a block is " + std::to_string(block_bytes));
   FEEDLINE_TRY(const Compression codec, codec_of(flags));
   const std::size_t blocks = (bytes + block_bytes - 1) / block_bytes;
   if (blocks > (chunk.size() - kHeader) / kOffset) return damaged_blosc("the offsets are truncated");

@@ -21,8 +21,8 @@
 
 namespace feedline::format {
 
-// Decompresses a chunk into `out`. Supports lz4, zlib, zstd and snappy. kData: the chunk is damaged, uses another codec,
-// or has another size than `out`.
+// Decompresses a chunk into `out`. Supports lz4, zlib, zstd and snappy. kData: the chunk is damaged, uses another
+// codec, or has another size than `out`.
 Result<void> decompress_blosc(std::span<const std::byte> chunk, std::span<std::byte> out, memory::ByteBuffer& room);
 
 // Inverts the shuffling of bytes: byte b of element i is in[b * elements + i]. Bytes after the last whole element are

@@ -57,7 +57,7 @@ Result<In> without_sum(ChunkCodec codec, In in) {
 }
 
 Compression compression_of(ChunkCodec codec) {
-  return codec == ChunkCodec::kZstd ? Compression::kZstd
+  return codec == ChunkCodec::kZstd   ? Compression::kZstd
          : codec == ChunkCodec::kGzip ? Compression::kGzip
                                       : Compression::kZlib;
 }
@@ -67,7 +67,8 @@ bool is_sum(ChunkCodec codec) { return codec == ChunkCodec::kCrc32c || codec == 
 }  // namespace
 
 std::string_view name_of(ChunkCodec codec) {
-  static constexpr std::string_view kNames[] = {"zstd", "gzip", "zlib", "lz4", "blosc", "crc32c", "shuffle", "fletcher32"};
+  static constexpr std::string_view kNames[] = {"zstd",  "gzip",   "zlib",    "lz4",
+                                                "blosc", "crc32c", "shuffle", "fletcher32"};
   return kNames[static_cast<std::size_t>(codec)];
 }
 
@@ -107,15 +108,15 @@ Result<In> decode_chunk(const ChunkLayout& layout, In stored, std::uint32_t skip
         if (data.size() < 4) return data_error("damaged lz4 data: the chunk is truncated", "format");
         std::memcpy(&claimed, data.data(), 4);
         if (claimed != size)
-          return data_error("damaged lz4 data: " + std::to_string(claimed) + " bytes instead of " + std::to_string(size),
-                            "format");
+          return data_error(
+              "damaged lz4 data: " + std::to_string(claimed) + " bytes instead of " + std::to_string(size), "format");
         FEEDLINE_CHECK_OK(decompress_chunk(Compression::kLz4, data.subspan(4), out));
         break;
       }
       case ChunkCodec::kShuffle:
         if (data.size() != size)
-          return data_error("the chunk has " + std::to_string(data.size()) + " bytes instead of " + std::to_string(size),
-                            "format");
+          return data_error(
+              "the chunk has " + std::to_string(data.size()) + " bytes instead of " + std::to_string(size), "format");
         unshuffle(data, size_of(layout.dtype), out.data());
         break;
       default:

@@ -32,9 +32,9 @@ std::string_view name_of(ChunkCodec codec);
 // The form of a chunk in memory after its codecs are inverted.
 struct ChunkLayout {
   DType dtype = DType::kUint8;
-  Shape shape;                      // of every chunk, also at the edges
-  std::vector<ChunkCodec> codecs;   // in the order in which they were applied
-  bool is_swapped = false;          // big-endian
+  Shape shape;                                        // of every chunk, also at the edges
+  std::vector<ChunkCodec> codecs;                     // in the order in which they were applied
+  bool is_swapped = false;                            // big-endian
   std::array<std::uint8_t, Shape::kMaxDims> order{};  // the axis of the array that is axis i of the stored chunk
 
   std::size_t bytes() const { return ArraySpec{dtype, shape}.bytes(); }

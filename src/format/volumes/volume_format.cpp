@@ -5,8 +5,8 @@
 #include <cstring>
 #include <mutex>
 #include <set>
-#include <unordered_map>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "base/fork_mutex.h"

@@ -66,8 +66,8 @@ std::optional<DType> dtype_of_name(std::string_view name) {
 std::optional<DType> dtype_of_v2(std::string_view text) {
   if (text.size() != 3) return {};
   static constexpr std::pair<std::string_view, DType> kNames[] = {
-      {"b1", DType::kBool},   {"i1", DType::kInt8},   {"i2", DType::kInt16},  {"i4", DType::kInt32},
-      {"i8", DType::kInt64},  {"u1", DType::kUint8},  {"u2", DType::kUint16}, {"u4", DType::kUint32},
+      {"b1", DType::kBool},   {"i1", DType::kInt8},    {"i2", DType::kInt16},  {"i4", DType::kInt32},
+      {"i8", DType::kInt64},  {"u1", DType::kUint8},   {"u2", DType::kUint16}, {"u4", DType::kUint32},
       {"u8", DType::kUint64}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
   for (const auto& [name, dtype] : kNames)
     if (text.substr(1) == name) return dtype;
@@ -157,19 +157,18 @@ Result<std::vector<Codec>> codecs_in(const JsonValue& object, std::string_view n
 }
 
 std::optional<ChunkCodec> bytes_codec_of(std::string_view name) {
-  for (const auto& [known, codec] :
-       {std::pair<std::string_view, ChunkCodec>{"zstd", ChunkCodec::kZstd},
-        {"gzip", ChunkCodec::kGzip},
-        {"zlib", ChunkCodec::kZlib},
-        {"numcodecs.zlib", ChunkCodec::kZlib},
-        {"lz4", ChunkCodec::kLz4},
-        {"numcodecs.lz4", ChunkCodec::kLz4},
-        {"numcodecs.zstd", ChunkCodec::kZstd},
-        {"numcodecs.gzip", ChunkCodec::kGzip},
-        {"numcodecs.blosc", ChunkCodec::kBlosc},
-        {"blosc", ChunkCodec::kBlosc},
-        {"crc32c", ChunkCodec::kCrc32c},
-        {"numcodecs.crc32c", ChunkCodec::kCrc32c}})
+  for (const auto& [known, codec] : {std::pair<std::string_view, ChunkCodec>{"zstd", ChunkCodec::kZstd},
+                                     {"gzip", ChunkCodec::kGzip},
+                                     {"zlib", ChunkCodec::kZlib},
+                                     {"numcodecs.zlib", ChunkCodec::kZlib},
+                                     {"lz4", ChunkCodec::kLz4},
+                                     {"numcodecs.lz4", ChunkCodec::kLz4},
+                                     {"numcodecs.zstd", ChunkCodec::kZstd},
+                                     {"numcodecs.gzip", ChunkCodec::kGzip},
+                                     {"numcodecs.blosc", ChunkCodec::kBlosc},
+                                     {"blosc", ChunkCodec::kBlosc},
+                                     {"crc32c", ChunkCodec::kCrc32c},
+                                     {"numcodecs.crc32c", ChunkCodec::kCrc32c}})
     if (name == known) return codec;
   return {};
 }
@@ -193,7 +192,8 @@ Result<void> transpose(const Codec& codec, ChunkLayout& layout) {
   std::array<bool, Shape::kMaxDims> is_used{};
   for (std::size_t i = 0; i < dims; ++i) {
     const auto axis = integer_of(given->items[i]);
-    if (!axis || *axis < 0 || *axis >= static_cast<std::int64_t>(dims) || std::exchange(is_used[static_cast<std::size_t>(*axis)], true))
+    if (!axis || *axis < 0 || *axis >= static_cast<std::int64_t>(dims) ||
+        std::exchange(is_used[static_cast<std::size_t>(*axis)], true))
       return bad_key(start + "is not a permutation of the axes");
     order[i] = layout.order[static_cast<std::size_t>(*axis)];
   }
@@ -250,8 +250,8 @@ Result<void> take_shards(const JsonValue& configuration, ZarrArray& array) {
   array.has_shards = true;
   FEEDLINE_TRY(const Shape inner, shape_in(configuration, "chunk_shape", 1));
   if (inner.dims() != array.stored.dims())
-    return bad_key("sharding_indexed: \"chunk_shape\" has " + std::to_string(inner.dims()) + " axes, but the array has " +
-                   std::to_string(array.stored.dims()));
+    return bad_key("sharding_indexed: \"chunk_shape\" has " + std::to_string(inner.dims()) +
+                   " axes, but the array has " + std::to_string(array.stored.dims()));
   for (std::size_t i = 0; i < inner.dims(); ++i)
     if (array.stored[i] % inner[i] != 0)
       return bad_key("sharding_indexed: shards of " + array.stored.to_string() + " do not consist of chunks of " +
@@ -343,9 +343,9 @@ Result<ZarrArray> parse_zarr3(std::string_view json) {
   FEEDLINE_CHECK_OK(check_version(object, 3));
   FEEDLINE_TRY(const JsonValue* const node, member(object, "node_type", Kind::kText));
   if (node->text != "array") return bad_key("\"node_type\" is '" + node->text + "', not 'array'");
-  static constexpr std::string_view kKnown[] = {"zarr_format", "node_type",  "shape",          "data_type",
-                                                "chunk_grid",  "fill_value", "codecs",         "chunk_key_encoding",
-                                                "attributes",  "dimension_names", "storage_transformers"};
+  static constexpr std::string_view kKnown[] = {
+      "zarr_format", "node_type",          "shape",      "data_type",       "chunk_grid",          "fill_value",
+      "codecs",      "chunk_key_encoding", "attributes", "dimension_names", "storage_transformers"};
   for (const auto& [name, value] : object.members)
     if (std::ranges::find(kKnown, name) == std::end(kKnown) && must_be_understood(value))
       return bad_key("unknown key \"" + name + "\", which readers must understand");
@@ -357,7 +357,8 @@ Result<ZarrArray> parse_zarr3(std::string_view json) {
   const JsonValue* const type = object.find("data_type");
   const auto dtype = type == nullptr || type->kind != Kind::kText ? std::nullopt : dtype_of_name(type->text);
   if (!dtype)
-    return bad_key("\"data_type\" " + (type == nullptr ? std::string("is missing") : "'" + type->text + "' is not supported"));
+    return bad_key("\"data_type\" " +
+                   (type == nullptr ? std::string("is missing") : "'" + type->text + "' is not supported"));
   array.spec.dtype = *dtype;
   FEEDLINE_TRY(const JsonValue* const grid, member(object, "chunk_grid", Kind::kObject));
   FEEDLINE_TRY(const JsonValue* const grid_name, member(*grid, "name", Kind::kText));
@@ -389,7 +390,8 @@ Result<ZarrArray> parse_zarr2(std::string_view json) {
   const JsonValue* const type = object.find("dtype");
   const auto dtype = type == nullptr || type->kind != Kind::kText ? std::nullopt : dtype_of_v2(type->text);
   if (!dtype)
-    return bad_key("\"dtype\" " + (type == nullptr ? std::string("is missing") : "'" + type->text + "' is not supported"));
+    return bad_key("\"dtype\" " +
+                   (type == nullptr ? std::string("is missing") : "'" + type->text + "' is not supported"));
   array.spec.dtype = *dtype;
   array.layout = {.dtype = *dtype, .shape = array.stored, .codecs = {}, .is_swapped = type->text[0] == '>'};
   start_order(array.layout);

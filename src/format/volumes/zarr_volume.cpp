@@ -113,28 +113,30 @@ class ZarrVolume final : public memory::Volume {
     const std::size_t dims = inner.dims();
     Indexes from{};
     for (std::size_t i = 0; i < dims; ++i) from[i] = part.first[i] - low[i];
-    FEEDLINE_CHECK_OK(for_chunks(std::span(from).first(dims), std::span(part.size).first(dims), inner,
-                                 [&](const Indexes& chunk) -> Result<void> {
-      std::uint64_t number = 0;
-      Indexes chunk_low{};
-      for (std::size_t i = 0; i < dims; ++i) {
-        number = number * static_cast<std::uint64_t>(array_.stored[i] / inner[i]) + static_cast<std::uint64_t>(chunk[i]);
-        chunk_low[i] = low[i] + chunk[i] * inner[i];
-      }
-      const std::uint64_t offset = shard->index[2 * number], bytes = shard->index[2 * number + 1];
-      if (offset == kMissingChunk && bytes == kMissingChunk) {
-        BoxCopy::Part missing;
-        if (box.part_in(chunk_low, inner, missing)) box.fill(missing, array_.fill);
-        return {};
-      }
-      if (offset > shard->bytes || bytes > shard->bytes - offset || bytes > most_stored(array_.layout.bytes()))
-        return data_error("zarr: the shard's index places chunk " + std::to_string(number) + " at bytes " +
-                              std::to_string(offset) + " to " + std::to_string(offset + bytes) + " of " +
-                              std::to_string(shard->bytes),
-                          "format");
-      wanted.push_back({offset, bytes, chunk_low});
-      return {};
-    }));
+    FEEDLINE_CHECK_OK(for_chunks(
+        std::span(from).first(dims), std::span(part.size).first(dims), inner,
+        [&](const Indexes& chunk) -> Result<void> {
+          std::uint64_t number = 0;
+          Indexes chunk_low{};
+          for (std::size_t i = 0; i < dims; ++i) {
+            number =
+                number * static_cast<std::uint64_t>(array_.stored[i] / inner[i]) + static_cast<std::uint64_t>(chunk[i]);
+            chunk_low[i] = low[i] + chunk[i] * inner[i];
+          }
+          const std::uint64_t offset = shard->index[2 * number], bytes = shard->index[2 * number + 1];
+          if (offset == kMissingChunk && bytes == kMissingChunk) {
+            BoxCopy::Part missing;
+            if (box.part_in(chunk_low, inner, missing)) box.fill(missing, array_.fill);
+            return {};
+          }
+          if (offset > shard->bytes || bytes > shard->bytes - offset || bytes > most_stored(array_.layout.bytes()))
+            return data_error("zarr: the shard's index places chunk " + std::to_string(number) + " at bytes " +
+                                  std::to_string(offset) + " to " + std::to_string(offset + bytes) + " of " +
+                                  std::to_string(shard->bytes),
+                              "format");
+          wanted.push_back({offset, bytes, chunk_low});
+          return {};
+        }));
     std::ranges::sort(wanted, {}, &Wanted::offset);
     // Ranges with small gaps between them are read together.
     const std::uint64_t gap = shard->reader->worthwhile_bytes();
@@ -246,7 +248,8 @@ std::unexpected<Error> no_array(const std::string& path, const std::string& arra
   for (const std::string& name : consolidated_arrays(group_json)) names += (names.empty() ? "" : ", ") + name;
   const std::string listed = names.empty() ? "" : "; it has " + names;
   if (array.empty())
-    return config_error("'" + path + "' is a Zarr group: name its arrays with fields=, such as \"image=ARRAY\"" + listed);
+    return config_error("'" + path + "' is a Zarr group: name its arrays with fields=, such as \"image=ARRAY\"" +
+                        listed);
   return config_error("fields: the Zarr group '" + path + "' has no array '" + array + "'" + listed);
 }
 
@@ -269,8 +272,8 @@ Result<std::shared_ptr<const memory::Volume>> open_zarr(std::shared_ptr<const st
     FEEDLINE_TRY(const auto second, text_in(*storage, folder, ".zarray"));
     if (!second) {
       FEEDLINE_TRY(const auto group, text_in(*storage, root, "zarr.json"));
-      FEEDLINE_TRY(const auto old, group ? Result<std::optional<std::string>>(std::nullopt)
-                                         : text_in(*storage, root, ".zmetadata"));
+      FEEDLINE_TRY(const auto old,
+                   group ? Result<std::optional<std::string>>(std::nullopt) : text_in(*storage, root, ".zmetadata"));
       FEEDLINE_TRY(const auto bare, group || old ? Result<std::optional<std::string>>(std::nullopt)
                                                  : text_in(*storage, root, ".zgroup"));
       if (!group && !old && !bare)

@@ -158,8 +158,7 @@ Result<std::shared_ptr<const Foreground>> ForegroundIndex::find(const memory::Vo
   }
   std::shared_ptr<const Foreground> found;
   std::vector<std::byte> entry;
-  if (store_.find(key, entry))
-    found = read_entry(entry, static_cast<std::uint64_t>(labels.spec().shape.elements()));
+  if (store_.find(key, entry)) found = read_entry(entry, static_cast<std::uint64_t>(labels.spec().shape.elements()));
   if (!found) {
     FEEDLINE_TRY(Foreground made, find_foreground(labels, values));
     store_.save(key, entry_of(made));

@@ -22,8 +22,8 @@ namespace feedline::pipeline {
 // At most kMostVoxels voxels of each label, chosen uniformly.
 struct Foreground {
   static constexpr std::size_t kMostVoxels = 10'000;  // nnU-Net's number
-  std::vector<std::uint64_t> ends;    // cumulative number of voxels per label
-  std::vector<std::uint64_t> voxels;  // indexes in C order
+  std::vector<std::uint64_t> ends;                    // cumulative number of voxels per label
+  std::vector<std::uint64_t> voxels;                  // indexes in C order
 
   bool is_empty() const { return voxels.empty(); }
   // Draws a label uniformly, then one of its voxels. Requires: not empty.

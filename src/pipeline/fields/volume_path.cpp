@@ -33,7 +33,7 @@ bool is_identity(const transform::Matrix3& matrix) { return matrix == transform:
 // The axes of a volume and of its patch.
 struct VolumePath::Axes {
   std::size_t dims = 0;
-  std::size_t first = 0, count = 0;  // cropped
+  std::size_t first = 0, count = 0;           // cropped
   std::size_t geometric = 0, geometrics = 0;  // the first of up to three axes that flips and rotations use
   Shape patch;                                // extents of the patch, with those of axes that are not cropped
   std::int64_t outer = 1, inner = 1;          // product of the extents before and after the geometric axes
@@ -77,7 +77,8 @@ Result<std::shared_ptr<const PatchPlan>> plan_patch(const std::vector<Operation>
     if (properties.patch != nullptr) {
       if (plan->patch) return config_error(name + ": the samples already are patches");
       if (has_steps) return config_error(name + ": crop the patch before the operations on it");
-      if (!operation.fields.empty()) return config_error(name + ": all volumes of a sample are cropped alike; omit fields=");
+      if (!operation.fields.empty())
+        return config_error(name + ": all volumes of a sample are cropped alike; omit fields=");
       plan->patch = *properties.patch;
       plan->stream = i;
       plan->is_grid = properties.is_grid_patch;
@@ -90,7 +91,9 @@ Result<std::shared_ptr<const PatchPlan>> plan_patch(const std::vector<Operation>
       return config_error(name + ": all volumes of a sample have one geometry; omit fields=");
     plan->geometry.push_back({properties.volume, i});
   }
-  if (has_steps && !plan->patch) return config_error("operations on volumes need patches: crop first, with random_crop, center_crop or grid_patches");
+  if (has_steps && !plan->patch)
+    return config_error(
+        "operations on volumes need patches: crop first, with random_crop, center_crop or grid_patches");
   for (const PatchPlan::Step& step : plan->geometry) {
     const int axes = static_cast<int>(std::min<std::size_t>(plan->patch->size.size(), 3));
     const std::string name(name_of(plan->operations[step.stream]));
@@ -103,7 +106,8 @@ Result<std::shared_ptr<const PatchPlan>> plan_patch(const std::vector<Operation>
       // operations use the last three axes, or the first three for NIfTI; only patches with more axes differ
       const auto& size = plan->patch->size;
       const std::size_t skipped = size.size() - static_cast<std::size_t>(axes);
-      const int a = size[skipped + static_cast<std::size_t>(equal->first)], b = size[skipped + static_cast<std::size_t>(equal->second)];
+      const int a = size[skipped + static_cast<std::size_t>(equal->first)],
+                b = size[skipped + static_cast<std::size_t>(equal->second)];
       if (a != b)
         return config_error(name + ": the axes " + std::to_string(equal->first) + " and " +
                             std::to_string(equal->second) + " of a patch have " + std::to_string(a) + " and " +
@@ -263,7 +267,8 @@ Result<std::uint64_t> VolumePath::copy_patch(const memory::Volume& volume, const
       if (sign < 0) first += (patch[axes.geometric + i] - 1) * strides[axes.geometric + i];
     }
   }
-  memory::copy_strided(whole + first, std::span(moved).first(dims), out, std::span(strides).first(dims), patch, element);
+  memory::copy_strided(whole + first, std::span(moved).first(dims), out, std::span(strides).first(dims), patch,
+                       element);
   return read;
 }
 

@@ -350,10 +350,9 @@ Made make_volume_path(const Field& field, const FieldStages& stages, BatchForm f
   const bool is_first = std::ranges::find(fields, true, &PatchField::is_volume)->name == field.name;
   if (plan->is_grid && is_first)
     for (const char* name : {"patch_position", "volume_shape"})
-      specs.push_back(
-          {.name = name,
-           .array = {DType::kInt64, {static_cast<std::int64_t>(plan->patch->size.size())}},
-           .form = BatchForm::kDense});
+      specs.push_back({.name = name,
+                       .array = {DType::kInt64, {static_cast<std::int64_t>(plan->patch->size.size())}},
+                       .form = BatchForm::kDense});
   return std::make_shared<const VolumePath>(std::move(specs), std::move(plan), std::move(own), field.has_labels);
 }
 
@@ -421,8 +420,8 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   const bool has_lengths =
       is_target(field) || is_stack(field) || (is_ragged && !is_padded) || belongs_to_boxes(field, stages);
   BatchForm form = is_stored(field) || has_lengths || is_whole_volume ? BatchForm::kList
-                   : is_padded || field.kind == FieldKind::kAudio ? BatchForm::kPadded
-                                                                  : BatchForm::kDense;
+                   : is_padded || field.kind == FieldKind::kAudio     ? BatchForm::kPadded
+                                                                      : BatchForm::kDense;
   // collations of an image apply to each of its views
   const auto names = [&](const Collation& collation, const std::string& name) {
     return std::ranges::find(collation.fields, name) != collation.fields.end();

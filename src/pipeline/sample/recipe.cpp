@@ -60,9 +60,7 @@ bool is_for_audio(const Operation& operation) { return operation->properties().s
 
 bool is_volume(const format::FieldDescription& field) { return field.kind == format::FieldKind::kVolume; }
 
-bool is_for_volumes(const Operation& operation) {
-  return operation->properties().stage == transform::Stage::kVolume;
-}
+bool is_for_volumes(const Operation& operation) { return operation->properties().stage == transform::Stage::kVolume; }
 
 // Returns whether the operation is or contains a crop that depends on the sample's boxes. An operation that is applied
 // with a probability has no access to boxes.
@@ -438,9 +436,9 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   FEEDLINE_CHECK_OK(check_operations(source, operations, cache, map, views));
   FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
   FEEDLINE_CHECK_OK(check_targets(recipe->format->fields(), operations));
-  FEEDLINE_CHECK_OK(take_fields(
-      *recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views, *recipe->records,
-                recipe->dataset, there.makes_elements && map == nullptr, there.decoder, rows_for, recipe->videos, source.foreground()}));
+  FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views,
+                                          *recipe->records, recipe->dataset, there.makes_elements && map == nullptr,
+                                          there.decoder, rows_for, recipe->videos, source.foreground()}));
   recipe->has_clips = std::ranges::any_of(operations, &is_for_videos);
   recipe->decoder = there.decoder;
   find_images(*recipe);

@@ -106,7 +106,7 @@ class Source {
   const std::shared_ptr<SeenDepth>& seen_depth() const { return seen_depth_; }
   const std::shared_ptr<ImageCheckpoints>& checkpoints() const { return checkpoints_; }  // nullptr: disabled
   const std::shared_ptr<VideoIndexes>& videos() const { return videos_; }                // nullptr: no videos
-  const std::shared_ptr<ForegroundIndex>& foreground() const { return foreground_; }   // nullptr: no volumes
+  const std::shared_ptr<ForegroundIndex>& foreground() const { return foreground_; }     // nullptr: no volumes
 
  private:
   std::string name_;

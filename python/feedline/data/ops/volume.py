@@ -77,13 +77,17 @@ class Volumes(Augmentations):
         given: dict[str, Any] = {}
         if foreground is not None:
             if not isinstance(foreground, tuple) or len(foreground) not in (2, 3):
-                raise ConfigError(f"{where}: foreground must be (field, share) or (field, share, labels): {foreground!r}")
+                raise ConfigError(
+                    f"{where}: foreground must be (field, share) or (field, share, labels): {foreground!r}"
+                )
             field, share, *labels = foreground
             given = {"foreground": field, "share": share}
             if labels:
                 given["values"] = arguments.integers(where, "foreground labels", labels[0], 0)
         count = arguments.integer(where, "patches", patches, 1)
-        return self._patches(where, _engine.patches(self._engine, count), "random_patch", size, pad_if_needed, fields, given)
+        return self._patches(
+            where, _engine.patches(self._engine, count), "random_patch", size, pad_if_needed, fields, given
+        )
 
     def center_crop(
         self,
@@ -108,9 +112,7 @@ class Volumes(Augmentations):
         self._refuse(where, fill=fill != 0, padding_mode=padding_mode != "constant", rounding=rounding != "even")
         return self._patches(where, self._engine, "center_patch", size, True, fields, {})
 
-    def grid_patches(
-        self, size: int | Sequence[int], overlap: int | Sequence[int] = 0, pad: bool = False
-    ) -> Self:
+    def grid_patches(self, size: int | Sequence[int], overlap: int | Sequence[int] = 0, pad: bool = False) -> Self:
         """Divides each volume into patches of equal size, which are consecutive samples, for evaluation.
 
         The dataset also has the fields ``patch_position``, int64 (axes): the voxel of the volume at which the patch
@@ -207,7 +209,12 @@ class Volumes(Augmentations):
         return self._operation("random_affine_3d", None, degrees=(0.0, 0.0), zoom=zoom, p=p, fill=fill)
 
     def normalize(
-        self, mean: Sequence[float] | float, std: Sequence[float] | float, inplace: bool = False, *, fields: Fields = None
+        self,
+        mean: Sequence[float] | float,
+        std: Sequence[float] | float,
+        inplace: bool = False,
+        *,
+        fields: Fields = None,
     ) -> Self:
         """Computes (x - mean) / std, as float32. Pixels of images are divided by 255 first; values of volumes are not.
 
