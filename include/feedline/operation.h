@@ -438,14 +438,16 @@ struct RandomRotate90 {
   std::vector<int> axes{0, 1};
   double p = 0.5;
 };
-// With probability `p`, rotates around each axis by an angle in degrees, and magnifies by a factor, both drawn
-// uniformly. Images are interpolated linearly, labels are the nearest ones; voxels outside the volume are `fill`.
+// With probability `p`, rotates around each axis by an angle in degrees, drawn uniformly, and magnifies by a factor
+// whose inverse is drawn uniformly. Images are interpolated linearly, labels are the nearest ones; voxels outside the volume are `fill`.
 struct RandomAffine3d {
   Range degrees{-15, 15};
   Range zoom{1, 1};
   double p = 1;
   double fill = 0;
 };
+// Factors of gamma, brightness and contrast are below and above 1 with equal probability, if their range has both, and
+// uniform there, as in nnU-Net.
 // x becomes ((x - low) / (high - low)) ^ gamma * (high - low) + low, with the range of the patch.
 struct RandomGamma {
   Range gamma{0.7, 1.5};
@@ -454,7 +456,7 @@ struct RandomGamma {
   bool retain_stats = false;  // restores the mean and the standard deviation
 };
 struct RandomGaussianNoise {
-  Range variance{0, 0.1};
+  Range std{0, 0.1};
   double p = 0.1;
 };
 struct RandomGaussianBlur {

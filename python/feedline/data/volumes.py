@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,7 +16,8 @@ from .source_spec import SourceSpec
 from .storage import node_cache
 
 _NIFTI = (".nii", ".nii.gz")
-_GROUPS = (".zarr", ".h5", ".hdf5", ".hdf")
+_HDF5 = (".h5", ".hdf5")
+_GROUPS = (".zarr", *_HDF5)
 _LABELS = ("mask", "label", "seg")  # fields whose names begin so contain labels
 
 
@@ -49,7 +51,7 @@ def open_volumes(source: Any, fields: Any, index: Any, cache: Any, cache_limit: 
         paths = row * len(chosen) if len(row) == 1 else row
         if len(paths) != len(chosen):
             raise ConfigError(f"open: a sample has {len(paths)} paths, but there are {len(chosen)} fields")
-        samples.append([(path, field.array, "") for path, field in zip(paths, chosen, strict=True)])
+        samples.append([_stored(path, field.array, index) for path, field in zip(paths, chosen, strict=True)])
     stored = node_cache.of_open(cache, cache_limit)
     limit = stored.get("cache_limit", {"bytes": 0, "share": 0.5})
     name = rows[0][0] + (f" and {len(rows) - 1} more" if len(rows) > 1 else "")
@@ -63,6 +65,15 @@ def open_volumes(source: Any, fields: Any, index: Any, cache: Any, cache_limit: 
         limit["share"],
     )
     return Dataset(engine, SourceSpec(name, "volumes"))
+
+
+def _stored(path: str, array: str, index: Any) -> tuple[str, str, str]:
+    """Returns a volume in the engine's form: its path, the array in it, and for HDF5 the list of its chunks."""
+    if not path.endswith(_HDF5):
+        return path, array, ""
+    from . import hdf5_chunks
+
+    return path, array, hdf5_chunks.list_of(path, array, "" if index is None else os.fspath(index))
 
 
 def _rows_of(source: Any) -> list[tuple[str, ...]] | None:
@@ -88,7 +99,7 @@ def _is_volume(path: str, volumes: bool) -> bool:
         return True
     if "://" in path or not os.path.isdir(path):
         return False
-    return _is_zarr(path) or bool(_nifti_in(path))
+    return _is_zarr(path) or bool(_volumes_in(path))
 
 
 def _is_zarr(path: str) -> bool:
@@ -101,10 +112,10 @@ def _is_group(path: str) -> bool:
     return name.endswith(_GROUPS) or (os.path.isdir(path) and _is_zarr(path))
 
 
-def _nifti_in(folder: str) -> list[str]:
-    """Returns the NIfTI files of a folder that contains no other files; otherwise an empty list."""
+def _volumes_in(folder: str) -> list[str]:
+    """Returns the NIfTI files or the Zarr folders of a folder that contains nothing else; otherwise an empty list."""
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    if not names or not all(name.endswith(_NIFTI) for name in names):
+    if not names or not any(all(name.endswith(ends) for name in names) for ends in (_NIFTI, ".zarr")):
         return []
     return [os.path.join(folder, name) for name in names]
 
@@ -119,12 +130,14 @@ def _expanded(row: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 
 def _paths_of(path: str) -> list[str]:
-    if "://" in path or os.path.exists(path):
-        return (
-            (_nifti_in(path) or [path]) if "://" not in path and os.path.isdir(path) and not _is_zarr(path) else [path]
-        )
-    if any(mark in path for mark in "*?[{"):
+    if "://" in path:
+        return [path]
+    if os.path.exists(path):
+        return (not _is_zarr(path) and os.path.isdir(path) and _volumes_in(path)) or [path]
+    if "{" in path:
         return [os.fsdecode(name) for name in _engine.StoredSource(path).names]
+    if any(mark in path for mark in "*?["):
+        return sorted(glob.glob(path, recursive=True)) or [path]
     return [path]
 
 

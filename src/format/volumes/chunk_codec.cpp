@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "base/crc.h"
 #include "format/compression/chunk_decompression.h"
@@ -70,6 +71,17 @@ std::string_view name_of(ChunkCodec codec) {
   static constexpr std::string_view kNames[] = {"zstd",  "gzip",   "zlib",    "lz4",
                                                 "blosc", "crc32c", "shuffle", "fletcher32"};
   return kNames[static_cast<std::size_t>(codec)];
+}
+
+std::optional<DType> dtype_of_descr(std::string_view text) {
+  if (text.size() != 3) return {};
+  static constexpr std::pair<std::string_view, DType> kNames[] = {
+      {"b1", DType::kBool},   {"i1", DType::kInt8},    {"i2", DType::kInt16},  {"i4", DType::kInt32},
+      {"i8", DType::kInt64},  {"u1", DType::kUint8},   {"u2", DType::kUint16}, {"u4", DType::kUint32},
+      {"u8", DType::kUint64}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
+  for (const auto& [name, dtype] : kNames)
+    if (text.substr(1) == name) return dtype;
+  return {};
 }
 
 memory::Strides ChunkLayout::strides() const {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,9 @@ enum class ChunkCodec : std::uint8_t {
   kFletcher32,  // HDF5: followed by a checksum
 };
 std::string_view name_of(ChunkCodec codec);
+
+// Returns the dtype for NumPy's notation, such as "<i2", regardless of the byte order; nullopt if it is not supported.
+std::optional<DType> dtype_of_descr(std::string_view text);
 
 // The form of a chunk in memory after its codecs are inverted.
 struct ChunkLayout {

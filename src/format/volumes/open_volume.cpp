@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "format/volumes/hdf5_volume.h"
 #include "format/volumes/zarr_volume.h"
 
 namespace feedline::format {
@@ -17,6 +18,10 @@ Result<OpenedVolume> open_volume(const VolumeSource& source, cache::Notes* notes
   }
   if (name.ends_with(".npy")) {
     FEEDLINE_TRY(auto volume, open_npy_volume(*source.storage, source.path));
+    return OpenedVolume{std::move(volume)};
+  }
+  if (!source.chunks.empty()) {
+    FEEDLINE_TRY(auto volume, open_hdf5(source));
     return OpenedVolume{std::move(volume)};
   }
   FEEDLINE_TRY(auto volume, open_zarr(source.storage, source.path, source.array));

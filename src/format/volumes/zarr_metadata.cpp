@@ -62,18 +62,6 @@ std::optional<DType> dtype_of_name(std::string_view name) {
   return {};
 }
 
-// "<i2" and the like.
-std::optional<DType> dtype_of_v2(std::string_view text) {
-  if (text.size() != 3) return {};
-  static constexpr std::pair<std::string_view, DType> kNames[] = {
-      {"b1", DType::kBool},   {"i1", DType::kInt8},    {"i2", DType::kInt16},  {"i4", DType::kInt32},
-      {"i8", DType::kInt64},  {"u1", DType::kUint8},   {"u2", DType::kUint16}, {"u4", DType::kUint32},
-      {"u8", DType::kUint64}, {"f4", DType::kFloat32}, {"f8", DType::kFloat64}};
-  for (const auto& [name, dtype] : kNames)
-    if (text.substr(1) == name) return dtype;
-  return {};
-}
-
 template <typename T>
 std::optional<T> number_in(std::string_view text) {
   T number{};
@@ -388,7 +376,7 @@ Result<ZarrArray> parse_zarr2(std::string_view json) {
   FEEDLINE_TRY(array.stored, shape_in(object, "chunks", 1));
   FEEDLINE_CHECK_OK(check_axes(array));
   const JsonValue* const type = object.find("dtype");
-  const auto dtype = type == nullptr || type->kind != Kind::kText ? std::nullopt : dtype_of_v2(type->text);
+  const auto dtype = type == nullptr || type->kind != Kind::kText ? std::nullopt : dtype_of_descr(type->text);
   if (!dtype)
     return bad_key("\"dtype\" " +
                    (type == nullptr ? std::string("is missing") : "'" + type->text + "' is not supported"));

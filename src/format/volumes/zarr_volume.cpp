@@ -203,6 +203,10 @@ class ZarrVolume final : public memory::Volume {
   Result<void> read_index(Shard& shard) const {
     FEEDLINE_TRY(const storage::ObjectStat version, shard.reader->version());
     shard.bytes = version.bytes;
+    if (inner_count_ > shard.bytes / 16)
+      return data_error("zarr: a shard of " + std::to_string(shard.bytes) + " bytes is too short for an index of " +
+                            std::to_string(inner_count_) + " chunks",
+                        "format");
     const std::uint64_t numbers = 2 * inner_count_, sum = array_.has_index_sum ? 4 : 0, bytes = numbers * 8 + sum;
     if (bytes > shard.bytes)
       return data_error("zarr: a shard of " + std::to_string(shard.bytes) + " bytes is too short for its index of " +

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -24,6 +25,20 @@ std::span<const std::int64_t> span_of(const Shape& shape) { return {shape.begin(
 std::size_t bytes_of(std::span<const std::int64_t> size, std::size_t element) {
   for (const std::int64_t extent : size) element *= static_cast<std::size_t>(extent);
   return element;
+}
+
+// Patches that decode more are reported: chunks as large as the patch decode 7.8.
+constexpr double kMostDecoded = 10;
+
+// Returns the mean number of decoded voxels for each voxel of a patch at a random position. Requires: the same number
+// of axes.
+double decoded_per_voxel(const Shape& chunk, const Shape& patch) {
+  double voxels = 1;
+  for (std::size_t i = 0; i < chunk.dims(); ++i) {
+    const auto along = static_cast<double>(patch[i]);
+    voxels *= (along + static_cast<double>(chunk[i]) - 1) / along;
+  }
+  return voxels;
 }
 
 bool is_identity(const transform::Matrix3& matrix) { return matrix == transform::VolumeGeometry{}.matrix; }
@@ -133,8 +148,12 @@ DType delivered_dtype(const PatchPlan& plan, const std::vector<Operation>& own, 
 }
 
 VolumePath::VolumePath(std::vector<FieldSpec> specs, std::shared_ptr<const PatchPlan> plan, std::vector<Operation> own,
-                       bool has_labels)
-    : FieldPath(std::move(specs)), plan_(std::move(plan)), own_(std::move(own)), has_labels_(has_labels) {
+                       bool has_labels, Shape chunk)
+    : FieldPath(std::move(specs)),
+      plan_(std::move(plan)),
+      own_(std::move(own)),
+      has_labels_(has_labels),
+      chunk_(chunk) {
   for (std::uint32_t i = 0; i < own_.size() && !has_labels_; ++i) {
     const transform::VolumeOperation* const operation = own_[i]->properties().volume;
     if (operation != nullptr && !operation->is_geometric()) values_.push_back({operation, i});
@@ -402,6 +421,16 @@ Result<void> VolumePath::prepare(const memory::Record::Field& /*stored*/, FieldW
 std::vector<std::string> VolumePath::explain() const {
   std::vector<std::string> lines{std::string(plan_->patch ? "patches of " : "whole volumes of ") +
                                  std::string(name_of(spec().array.dtype)) + " " + spec().array.shape.to_string()};
+  if (plan_->patch && chunk_.dims() > 0 && chunk_.elements() > 1) {
+    const double voxels = decoded_per_voxel(chunk_, spec().array.shape);
+    char number[32];
+    std::snprintf(number, sizeof number, "%.1f", voxels);
+    std::string line =
+        "chunks of " + chunk_.to_string() + ": " + number + " voxels are decoded for each voxel of a patch";
+    if (voxels > kMostDecoded)
+      line += "; the chunks fit badly: store smaller ones with feedline pack --to zarr --patch";
+    lines.push_back(std::move(line));
+  }
   for (const Operation& operation : own_) {
     const transform::Properties properties = operation->properties();
     const bool applies = properties.volume != nullptr && (properties.volume->is_geometric() || !has_labels_);

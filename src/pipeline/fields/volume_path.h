@@ -54,9 +54,10 @@ DType delivered_dtype(const PatchPlan& plan, const std::vector<Operation>& own, 
 // copies or interpolates it once, and changes its values. Thread-safe; the state of a thread is in its VolumeScratch.
 class VolumePath final : public FieldPath {
  public:
-  // own: the operations on this field. specs: the patch and, for grids, its position and the shape of the volume.
+  // own: the operations on this field. chunk: of the first volume, for explain(). specs: the patch and, for grids, its
+  // position and the shape of the volume.
   VolumePath(std::vector<FieldSpec> specs, std::shared_ptr<const PatchPlan> plan, std::vector<Operation> own,
-             bool has_labels);
+             bool has_labels, Shape chunk);
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override {
@@ -79,6 +80,7 @@ class VolumePath final : public FieldPath {
   const std::shared_ptr<const PatchPlan> plan_;
   const std::vector<Operation> own_;
   const bool has_labels_;
+  const Shape chunk_;
   std::vector<PatchPlan::Step> values_;  // operations on values
 };
 

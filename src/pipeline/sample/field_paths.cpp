@@ -327,9 +327,11 @@ Made make_volume_path(const Field& field, const FieldStages& stages, BatchForm f
   for (const Field& other : stages.records.fields()) fields.push_back({other.name, other.kind == FieldKind::kVolume});
   FEEDLINE_TRY(auto plan, plan_patch(stages.operations, fields, stages.foreground));
   auto own = transform::operations_for(stages.operations, field.name);
+  Shape chunk;
   FEEDLINE_TRY(const ArraySpec first,
                first_of(field, stages, [&](const memory::Record::Field& stored) -> Result<ArraySpec> {
                  ArraySpec spec = stored.volume->spec();
+                 chunk = stored.volume->chunk();
                  const std::size_t dims = spec.shape.dims(), count = plan->count(dims);
                  if (count > dims)
                    return config_error("the volume has " + std::to_string(dims) + " dimensions, but the patches have " +
@@ -353,7 +355,7 @@ Made make_volume_path(const Field& field, const FieldStages& stages, BatchForm f
       specs.push_back({.name = name,
                        .array = {DType::kInt64, {static_cast<std::int64_t>(plan->patch->size.size())}},
                        .form = BatchForm::kDense});
-  return std::make_shared<const VolumePath>(std::move(specs), std::move(plan), std::move(own), field.has_labels);
+  return std::make_shared<const VolumePath>(std::move(specs), std::move(plan), std::move(own), field.has_labels, chunk);
 }
 
 TargetPath::Part part_of(const Field& field, const FieldStages& stages) {

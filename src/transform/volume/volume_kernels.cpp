@@ -169,6 +169,20 @@ void nearest(const VolumeBox& box, const SamplingGrid& grid, std::span<const std
     }
 }
 
+// The weights of a Gaussian at 0, 1, ... voxels.
+std::vector<float> gaussian(double sigma) {
+  const auto radius = static_cast<std::int64_t>(std::ceil(4 * sigma));
+  std::vector<float> weights;
+  double total = 0;
+  for (std::int64_t r = 0; r <= radius; ++r) {
+    const double x = static_cast<double>(r) / sigma, weight = std::exp(-x * x / 2);
+    weights.push_back(static_cast<float>(weight));
+    total += r == 0 ? weight : 2 * weight;
+  }
+  for (float& weight : weights) weight = static_cast<float>(static_cast<double>(weight) / total);
+  return weights;
+}
+
 // Blurs along one axis. outer, inner: the number of lines before and after it in memory.
 void blur_axis(const float* in, float* out, std::int64_t outer, std::int64_t count, std::int64_t inner,
                std::span<const float> weights) {
@@ -231,23 +245,29 @@ std::pair<double, double> mean_and_std(std::span<const float> values) {
   return {mean, std::sqrt(std::max(0.0, squares / count - mean * mean))};
 }
 
-void blur(VolumeValues values, double sigma, VolumeWorkspace& workspace) {
-  if (!(sigma > 0)) return;
-  const auto radius = static_cast<std::int64_t>(std::ceil(4 * sigma));  // scipy's truncation
-  std::vector<float> weights;
-  double total = 0;
-  for (std::int64_t r = 0; r <= radius; ++r) {
-    const double x = static_cast<double>(r) / sigma, weight = std::exp(-x * x / 2);
-    weights.push_back(static_cast<float>(weight));
-    total += r == 0 ? weight : 2 * weight;
-  }
-  for (float& weight : weights) weight = static_cast<float>(static_cast<double>(weight) / total);
+void blur(VolumeValues values, const std::array<double, 3>& sigma, VolumeWorkspace& workspace) {
   workspace.first.resize(values.data.size());
-  const auto [x, y, z] = values.size;
-  blur_axis(values.data.data(), workspace.first.data(), 1, x, y * z, weights);
-  blur_axis(workspace.first.data(), values.data.data(), x, y, z, weights);
-  blur_axis(values.data.data(), workspace.first.data(), x * y, z, 1, weights);
-  std::ranges::copy(workspace.first, values.data.begin());
+  float* in = values.data.data();
+  float* out = workspace.first.data();
+  std::int64_t outer = 1, inner = static_cast<std::int64_t>(values.data.size());
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    const std::int64_t count = values.size[axis];
+    inner /= count;
+    if (sigma[axis] > 0) {
+      blur_axis(in, out, outer, count, inner, gaussian(sigma[axis]));
+      std::swap(in, out);
+    }
+    outer *= count;
+  }
+  if (in != values.data.data()) std::copy(in, in + values.data.size(), values.data.data());
+}
+
+double draw_around_one(base::Random& random, const Range& range) {
+  if (range.low < 1 && range.high > 1) {
+    const bool is_below = random.uniform() < 0.5;
+    return is_below ? random.uniform(range.low, 1) : random.uniform(1, range.high);
+  }
+  return random.uniform(range.low, range.high);
 }
 
 void add_noise(std::span<float> values, double deviation, base::Random random) {

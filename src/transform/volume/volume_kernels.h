@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "feedline/array.h"
+#include "feedline/operation.h"
 #include "transform/volume/volume_operation.h"
 
 namespace feedline::transform {
@@ -38,10 +39,13 @@ void sample_nearest(const VolumeBox& box, const SamplingGrid& grid, std::span<co
 // Converts `count` numbers to float32. Requires: the dtype is not bfloat16.
 void to_floats(DType dtype, const std::byte* in, std::size_t count, float* out);
 
+// Draws below or above 1 with equal probability, if the range has both, and uniformly there.
+double draw_around_one(base::Random& random, const Range& range);
+
 // Returns the mean and the standard deviation.
 std::pair<double, double> mean_and_std(std::span<const float> values);
 // Blurs with a Gaussian along each axis; beyond the border, the patch is mirrored at its outer voxels' edges.
-void blur(VolumeValues values, double sigma, VolumeWorkspace& workspace);
+void blur(VolumeValues values, const std::array<double, 3>& sigma, VolumeWorkspace& workspace);
 // Adds normal numbers with this standard deviation.
 void add_noise(std::span<float> values, double deviation, base::Random random);
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -101,8 +102,8 @@ class Volumes(Augmentations):
         """Crops the middle of images or volumes; smaller ones are padded on both sides, volumes with zeros.
 
         By default, the operation on images is equivalent to torchvision's CenterCrop, which pads with black. With
-        ``fill`` and ``padding_mode`` (see :meth:`random_crop`), it is equivalent to timm's CenterCropOrPad. ``rounding``
-        applies to half of an odd difference: ``"even"`` rounds to the even number, as torchvision does; ``"down"``
+        ``fill`` and ``padding_mode`` (see :meth:`random_crop`), it equals timm's CenterCropOrPad. ``rounding`` applies
+        to half of an odd difference: ``"even"`` rounds to the even number, as torchvision does; ``"down"``
         rounds down, as Hugging Face's image processors do. For volumes, ``size`` has one number of voxels for each
         cropped axis, and half of an odd difference is rounded down.
         """
@@ -142,7 +143,10 @@ class Volumes(Augmentations):
         if any("_patch(" in operation for operation in self._engine.operations()):
             raise ConfigError(f"{where}: the samples already are patches")
         values = {"size": _extents(where, "size", size, 1), "pad": arguments.flag(where, "pad_if_needed", pad), **given}
-        return self._with(engine)._operation(name, None, **values)
+        cropped = self._with(engine)._operation(name, None, **values)
+        if name == "random_patch":
+            _warn_of_chunks(where, cropped._engine.explain())
+        return cropped
 
     def _refuse(self, where: str, **given: bool) -> None:
         for name, is_given in given.items():
@@ -172,7 +176,8 @@ class Volumes(Augmentations):
                 an angle is drawn for each of the three axes.
             translate: maximum translation, as fractions (0 to 1) of width and height; the drawn translation is in whole
                 pixels. Not for volumes.
-            scale: range of the factor, (low, high), above 0; larger factors magnify.
+            scale: range of the factor, (low, high), above 0; larger factors magnify. For volumes its inverse is drawn
+                uniformly.
             shear: range of the shear in degrees: s for (-s, s) along x, (low, high) along x, or (low, high, low, high)
                 along x and y. Not for volumes.
             interpolation: ``"nearest"``, ``"bilinear"``, ``"bicubic"`` or ``"random"``. Not for volumes.
@@ -204,7 +209,7 @@ class Volumes(Augmentations):
         )
 
     def random_zoom(self, scale: Sequence[float] = (0.7, 1.4), p: float = 0.5, fill: float = 0.0) -> Self:
-        """Magnifies patches of volumes by a factor drawn uniformly, with probability ``p``: see :meth:`random_affine`."""
+        """Magnifies patches of volumes by a random factor, with probability ``p``: see :meth:`random_affine`."""
         zoom = arguments.low_high("random_zoom", "scale", scale)
         return self._operation("random_affine_3d", None, degrees=(0.0, 0.0), zoom=zoom, p=p, fill=fill)
 
@@ -251,10 +256,10 @@ class Volumes(Augmentations):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Raises the values of volumes, scaled to the range of the patch, to a power drawn uniformly.
+        """Raises the values of volumes, scaled to the range of the patch, to a random power.
 
         Args:
-            gamma: ``(low, high)``, the range of the exponent.
+            gamma: ``(low, high)``, the range of the exponent, which is below and above 1 with equal probability.
             p: probability that a patch is changed.
             invert: applies the exponent to the negated values.
             retain_stats: restores the mean and the standard deviation of the patch.
@@ -262,21 +267,21 @@ class Volumes(Augmentations):
         return self._operation("random_gamma", fields, gamma=gamma, p=p, invert=invert, retain_stats=retain_stats)
 
     def random_gaussian_noise(
-        self, variance: Sequence[float] = (0.0, 0.1), p: float = 0.1, *, fields: Fields = None
+        self, std: Sequence[float] = (0.0, 0.1), p: float = 0.1, *, fields: Fields = None
     ) -> Self:
-        """Adds normal noise to volumes, with probability ``p``; its variance is drawn uniformly from ``(low, high)``."""
-        return self._operation("random_gaussian_noise", fields, variance=variance, p=p)
+        """Adds normal noise, with probability ``p``; its standard deviation is drawn uniformly from ``std``."""
+        return self._operation("random_gaussian_noise", fields, std=std, p=p)
 
     def random_gaussian_blur(
         self, sigma: Sequence[float] = (0.5, 1.0), p: float = 0.2, *, fields: Fields = None
     ) -> Self:
-        """Blurs volumes with a Gaussian, with probability ``p``; ``sigma`` is its range in voxels, drawn uniformly."""
+        """Blurs volumes with a Gaussian, with probability ``p``; ``sigma``, in voxels, is drawn for each axis."""
         return self._operation("random_gaussian_blur", fields, sigma=sigma, p=p)
 
     def random_brightness(
         self, factor: Sequence[float] = (0.75, 1.25), p: float = 0.15, *, fields: Fields = None
     ) -> Self:
-        """Multiplies the values of volumes by a factor drawn uniformly from ``(low, high)``, with probability ``p``."""
+        """Multiplies volumes by a factor, with probability ``p``; it is below and above 1 with equal probability."""
         return self._operation("random_brightness", fields, factor=factor, p=p)
 
     def random_contrast(
@@ -287,10 +292,10 @@ class Volumes(Augmentations):
         *,
         fields: Fields = None,
     ) -> Self:
-        """Multiplies the distance of each value from the patch's mean by a factor drawn uniformly.
+        """Multiplies the distance of each value from the patch's mean by a random factor.
 
         Args:
-            factor: ``(low, high)``.
+            factor: ``(low, high)``; it is below and above 1 with equal probability.
             p: probability that a patch is changed.
             preserve_range: clips the result to the range of the patch.
         """
@@ -302,6 +307,14 @@ class Volumes(Augmentations):
         """Simulates a low resolution, with probability ``p``: shrinks a patch by a factor drawn uniformly from
         ``(low, high)``, with nearest voxels, and enlarges it linearly."""
         return self._operation("random_low_resolution", fields, scale=scale, p=p)
+
+
+def _warn_of_chunks(where: str, explanation: str) -> None:
+    """Warns if the chunks of a volume are much larger than the patches."""
+    for line in explanation.splitlines():
+        if "the chunks fit badly" in line:
+            warnings.warn(f"{where}: {line}", stacklevel=5)
+            return
 
 
 def _extents(where: str, name: str, value: Any, low: int) -> list[int]:

@@ -39,8 +39,8 @@ class RandomAffine3d final : public OperationWith<RandomAffine3d, op::RandomAffi
   int largest_axis() const override { return 2; }
   void draw_geometry(base::Random random, VolumeGeometry& geometry) const override {
     if (random.uniform() >= args_.p) return;
-    const double zoom = random.uniform(args_.zoom.low, args_.zoom.high);
-    Matrix3 change{{{1 / zoom, 0, 0}, {0, 1 / zoom, 0}, {0, 0, 1 / zoom}}};
+    const double step = random.uniform(1 / args_.zoom.high, 1 / args_.zoom.low);  // in voxels of the volume
+    Matrix3 change{{{step, 0, 0}, {0, step, 0}, {0, 0, step}}};
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const double angle = random.uniform(args_.degrees.low, args_.degrees.high) * std::numbers::pi / 180;
       const std::size_t a = (axis + 1) % 3, b = (axis + 2) % 3;

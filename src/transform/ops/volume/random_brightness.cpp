@@ -4,6 +4,7 @@
 #include "transform/operation/description.h"
 #include "transform/operation/inference.h"
 #include "transform/operation/operation_definition.h"
+#include "transform/volume/volume_kernels.h"
 #include "transform/volume/volume_operation.h"
 
 namespace feedline::transform {
@@ -26,7 +27,7 @@ class RandomBrightness final : public OperationWith<RandomBrightness, op::Random
 
   void apply(base::Random random, VolumeValues values, VolumeWorkspace& /*workspace*/) const override {
     if (random.uniform() >= args_.p) return;
-    const auto factor = static_cast<float>(random.uniform(args_.factor.low, args_.factor.high));
+    const auto factor = static_cast<float>(draw_around_one(random, args_.factor));
     for (float& value : values.data) value *= factor;
   }
 };

@@ -33,7 +33,7 @@ class RandomContrast final : public OperationWith<RandomContrast, op::RandomCont
 
   void apply(base::Random random, VolumeValues values, VolumeWorkspace& /*workspace*/) const override {
     if (random.uniform() >= args_.p) return;
-    const auto factor = static_cast<float>(random.uniform(args_.factor.low, args_.factor.high));
+    const auto factor = static_cast<float>(draw_around_one(random, args_.factor));
     const auto mean = static_cast<float>(mean_and_std(values.data).first);
     const auto [low, high] = std::ranges::minmax(values.data);
     for (float& value : values.data) {

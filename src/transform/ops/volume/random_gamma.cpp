@@ -34,7 +34,7 @@ class RandomGamma final : public OperationWith<RandomGamma, op::RandomGamma>, pu
 
   void apply(base::Random random, VolumeValues values, VolumeWorkspace& /*workspace*/) const override {
     if (random.uniform() >= args_.p) return;
-    const auto gamma = static_cast<float>(random.uniform(args_.gamma.low, args_.gamma.high));
+    const auto gamma = static_cast<float>(draw_around_one(random, args_.gamma));
     const auto [mean, deviation] = args_.retain_stats ? mean_and_std(values.data) : std::pair(0.0, 0.0);
     const auto [least, most] = std::ranges::minmax(values.data);
     // of -x, the least value is -most

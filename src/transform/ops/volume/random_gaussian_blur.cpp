@@ -27,7 +27,10 @@ class RandomGaussianBlur final : public OperationWith<RandomGaussianBlur, op::Ra
   Result<void> draw(Drawer& /*drawer*/) const override { return {}; }
 
   void apply(base::Random random, VolumeValues values, VolumeWorkspace& workspace) const override {
-    if (random.uniform() < args_.p) blur(values, random.uniform(args_.sigma.low, args_.sigma.high), workspace);
+    if (random.uniform() >= args_.p) return;
+    std::array<double, 3> sigma;
+    for (double& along : sigma) along = random.uniform(args_.sigma.low, args_.sigma.high);
+    blur(values, sigma, workspace);
   }
 };
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-
 #include "transform/drawer.h"
 #include "transform/operation/argument_checks.h"
 #include "transform/operation/description.h"
@@ -18,20 +16,20 @@ class RandomGaussianNoise final : public OperationWith<RandomGaussianNoise, op::
   using OperationWith::OperationWith;
   static constexpr std::string_view kName = "random_gaussian_noise";
   static constexpr auto kArguments = std::to_array<Argument>(
-      {argument<&op::RandomGaussianNoise::variance>("variance"), argument<&op::RandomGaussianNoise::p>("p")});
+      {argument<&op::RandomGaussianNoise::std>("std"), argument<&op::RandomGaussianNoise::p>("p")});
 
-  std::string describe() const override { return "variance=" + in_brackets(args_.variance) + ", p=" + number(args_.p); }
+  std::string describe() const override { return "std=" + in_brackets(args_.std) + ", p=" + number(args_.p); }
   Properties properties() const override { return {.stage = Stage::kVolume, .is_random = true, .volume = this}; }
   Result<void> infer(Inference& /*image*/) const override {
-    FEEDLINE_CHECK_OK(check_between("variance", args_.variance, 0, 1e12));
+    FEEDLINE_CHECK_OK(check_between("std", args_.std, 0, 1e12));
     return check_probability(args_.p);
   }
   Result<void> draw(Drawer& /*drawer*/) const override { return {}; }
 
   void apply(base::Random random, VolumeValues values, VolumeWorkspace& /*workspace*/) const override {
     if (random.uniform() >= args_.p) return;
-    const double variance = random.uniform(args_.variance.low, args_.variance.high);
-    add_noise(values.data, std::sqrt(variance), random);
+    const double deviation = random.uniform(args_.std.low, args_.std.high);
+    add_noise(values.data, deviation, random);
   }
 };
 

@@ -37,7 +37,7 @@ class RandomLowResolution final : public OperationWith<RandomLowResolution, op::
       small[i] = std::max<std::int64_t>(std::llround(static_cast<double>(values.size[i]) * scale), 1);
     // the nearest voxels, with aligned outer edges
     const auto source = [&](std::size_t axis, std::int64_t i) {
-      return std::min(i * values.size[axis] / small[axis], values.size[axis] - 1);
+      return (2 * i + 1) * values.size[axis] / (2 * small[axis]);
     };
     auto& low = workspace.first;
     low.resize(static_cast<std::size_t>(small[0] * small[1] * small[2]));

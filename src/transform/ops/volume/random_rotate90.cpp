@@ -18,9 +18,7 @@ class RandomRotate90 final : public OperationWith<RandomRotate90, op::RandomRota
   static constexpr auto kArguments =
       std::to_array<Argument>({argument<&op::RandomRotate90::axes>("axes"), argument<&op::RandomRotate90::p>("p")});
 
-  std::string describe() const override {
-    return "axes=" + in_brackets(args_.axes) + ", p=" + number(args_.p);
-  }
+  std::string describe() const override { return "axes=" + in_brackets(args_.axes) + ", p=" + number(args_.p); }
   Properties properties() const override { return {.stage = Stage::kVolume, .is_random = true, .volume = this}; }
   Result<void> infer(Inference& /*image*/) const override {
     if (args_.axes.size() != 2 || args_.axes[0] == args_.axes[1])
