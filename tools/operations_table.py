@@ -15,6 +15,8 @@ import feedline
 from feedline import _engine
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "operations.md"
+# operations on volumes that methods with other names append
+VOLUME_FORMS = {"random_patch", "center_patch", "grid_patch", "random_affine_3d", "standardize"}
 START, END = "<!-- table: written by tools/operations_table.py -->\n", "<!-- end of table -->\n"
 
 
@@ -33,6 +35,8 @@ def call(name: str) -> str:
 def table() -> str:
     lines = ["| call | random | moves targets | on a GPU |", "|---|---|---|---|"]
     for operation in _engine.operation_types():
+        if operation["name"] in VOLUME_FORMS:
+            continue
         answers = (operation[fact] for fact in ("is_random", "moves_pixels", "runs_on_device"))
         lines.append(
             f"| {call(operation['name'])} | " + " | ".join("yes" if answer else "" for answer in answers) + " |"

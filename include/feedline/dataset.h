@@ -187,6 +187,7 @@ class PackedDataset {
 };
 
 struct MixOptions;
+struct PatchOptions;
 
 // A stored number or text, or std::monostate if the sample has no value.
 using StoredValue = std::variant<std::monostate, std::int64_t, double, std::string>;
@@ -278,6 +279,10 @@ class Dataset {
   // does not have one class per sample.
   Result<std::vector<Dataset>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                      const std::vector<std::int64_t>& classes = {}) const;
+  // Returns a dataset whose samples are patches of this dataset's volumes; an operation on patches must follow. kConfig:
+  // the samples have no volumes, or already are patches. kData: for grids, a volume cannot be opened, has other
+  // dimensions, or is smaller than a patch.
+  Result<Dataset> patches(const PatchOptions& options) const;
   // Returns an integer field of every sample. Reads as little as the format allows: nothing if the field is in memory,
   // the index or the file names, otherwise this field, or whole samples if the format cannot read single fields. Fails
   // with kConfig if the field does not exist, and with kData or kStorage if a sample cannot be read.

@@ -425,6 +425,76 @@ struct Frames {
   bool timestamps = false;
   std::optional<int> stream;
 };
+// A patch of a volume. `size` has the extents of the cropped axes, in voxels.
+struct Patch {
+  std::vector<int> size;
+  bool pad = false;  // fills voxels outside the volume with zeros; otherwise they are an error
+};
+// A patch at a random position. With probability `share`, it is centred on a voxel of the field `foreground` whose
+// label is in `values`, or above 0 if `values` is empty.
+struct RandomPatch : Patch {
+  std::string foreground;
+  double share = 0;
+  std::vector<int> values;
+};
+struct CenterPatch : Patch {};
+// A patch at the position that its sample has in a grid; see PatchOptions.
+struct GridPatch : Patch {};
+// Operations on volumes. Axes are counted among the last three axes of a patch, or among the first three for NIfTI.
+// Flips each axis with probability `p`.
+struct RandomFlip {
+  std::vector<int> axes{0, 1, 2};
+  double p = 0.5;
+};
+// With probability `p`, rotates by 90, 180 or 270 degrees in the plane of two axes.
+struct RandomRotate90 {
+  std::vector<int> axes{0, 1};
+  double p = 0.5;
+};
+// With probability `p`, rotates around each axis by an angle in degrees, drawn uniformly, and magnifies by a factor
+// whose inverse is drawn uniformly. Images are interpolated linearly, labels are the nearest ones; voxels outside the volume are `fill`.
+struct RandomAffine3d {
+  Range degrees{-15, 15};
+  Range zoom{1, 1};
+  double p = 1;
+  double fill = 0;
+};
+// Factors of gamma, brightness and contrast are below and above 1 with equal probability, if their range has both, and
+// uniform there, as in nnU-Net.
+// x becomes ((x - low) / (high - low)) ^ gamma * (high - low) + low, with the range of the patch.
+struct RandomGamma {
+  Range gamma{0.7, 1.5};
+  double p = 0.3;
+  bool invert = false;        // applies the exponent to -x
+  bool retain_stats = false;  // restores the mean and the standard deviation
+};
+struct RandomGaussianNoise {
+  Range std{0, 0.1};
+  double p = 0.1;
+};
+struct RandomGaussianBlur {
+  Range sigma{0.5, 1};  // voxels
+  double p = 0.2;
+};
+struct RandomBrightness {
+  Range factor{0.75, 1.25};
+  double p = 0.15;
+};
+// Multiplies the distance from the mean.
+struct RandomContrast {
+  Range factor{0.75, 1.25};
+  double p = 0.15;
+  bool preserve_range = true;
+};
+// Samples down by a factor with the nearest voxels, and up again linearly.
+struct RandomLowResolution {
+  Range scale{0.5, 1};
+  double p = 0.25;
+};
+// (x - mean) / std, in the units of the stored values.
+struct Standardize {
+  double mean = 0, std = 1;
+};
 // A placeholder for an operation that applies to other fields. The placeholder preserves the indexes of later
 // operations, on which random draws depend.
 struct Skipped {};

@@ -4,5 +4,17 @@
 from .pack.merging import Merged, merge_index
 from .pack.packer import Report, pack, shard_count
 from .pack.transcoders import Check, RestartMarkers, Transcoder
+from .pack.zarr_volumes import VolumeReport, pack_volumes
 
-__all__ = ["Check", "Merged", "Report", "RestartMarkers", "Transcoder", "merge_index", "pack", "shard_count"]
+__all__ = [
+    "Check",
+    "Merged",
+    "Report",
+    "RestartMarkers",
+    "Transcoder",
+    "VolumeReport",
+    "merge_index",
+    "pack",
+    "pack_volumes",
+    "shard_count",
+]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feedline/dataset.h"
 #include "feedline/rows.h"
+#include "feedline/volumes.h"
 
 #include <algorithm>
 #include <utility>
@@ -148,6 +149,14 @@ Result<Dataset> Dataset::subset(std::vector<std::uint64_t> indices) const {
       return config_error("subset: the cache covers the whole dataset; take the subset first, then cache");
     auto next = std::make_shared<Impl>(*impl_);
     FEEDLINE_TRY(next->source, impl_->source.subset(std::move(indices)));
+    return Dataset(std::move(next));
+  });
+}
+
+Result<Dataset> Dataset::patches(const PatchOptions& options) const {
+  return guarded([&]() -> Result<Dataset> {
+    auto next = std::make_shared<Impl>(*impl_);
+    FEEDLINE_TRY(next->source, impl_->source.patches(options));
     return Dataset(std::move(next));
   });
 }
@@ -380,6 +389,13 @@ Result<Dataset> rows(RowOptions options) {
 
 Result<TableCells> read_table(const std::string& source) {
   return guarded([&] { return pipeline::read_table(source); });
+}
+
+Result<Dataset> volumes(VolumeOptions options) {
+  return guarded([&]() -> Result<Dataset> {
+    FEEDLINE_TRY(auto opened, pipeline::Source::volumes(std::move(options)));
+    return Dataset(std::make_shared<Dataset::Impl>(Dataset::Impl{std::move(opened)}));
+  });
 }
 
 Result<Dataset> tokens(const std::vector<TokenFile>& files, const TokenOptions& options) {

@@ -36,8 +36,9 @@ enum class FieldKind : std::uint8_t {
   kKeypoints,  // (N, 2) or (N, K, 2)
   kAudio,      // stored bytes of an audio file
   kVideo,      // stored bytes of a video file
+  kVolume,     // an N-D array that is read in boxes
 };
-// Returns the name of a kind in specs, from "image" to "video". The name of kInteger is "value".
+// Returns the name of a kind in specs, from "image" to "volume". The name of kInteger is "value".
 std::string_view name_of(FieldKind kind);
 std::optional<FieldKind> field_kind_of(std::string_view name);
 
@@ -47,6 +48,7 @@ struct FieldDescription {
   ArraySpec array = {};        // for a RowFormat or arrays in memory; the first extent may be kAnyLength
   bool may_be_absent = false;  // with Missing::kNone: some samples lack the field
   Element pad{};               // for a RecordFormat's ragged array: pads shorter rows
+  bool has_labels = false;     // kVolume: the elements are labels, which are not interpolated
 };
 
 struct OpenOptions {

@@ -22,6 +22,8 @@ class Storage;
 
 namespace feedline::memory {
 
+class Volume;
+
 // A growable byte buffer that does not clear new memory, unlike std::vector.
 class ByteBuffer {
  public:
@@ -70,6 +72,8 @@ struct Record {
     // and its storage, which the format owns. nullptr: `bytes` has the file.
     const storage::Storage* storage = nullptr;
     std::string object{};
+    std::shared_ptr<const Volume> volume{};  // volume fields, which are read in boxes
+    std::optional<Shape> origin{};           // of the sample's patch, if the format chose it
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read

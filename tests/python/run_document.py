@@ -9,6 +9,7 @@ forks a process, waits for it and prints its exit status.
 from __future__ import annotations
 
 import gc
+import gzip
 import importlib.util
 import json
 import os
@@ -20,6 +21,7 @@ from typing import Any
 
 import made_audio
 import made_megatron
+import made_volumes
 import numpy as np
 import torch
 
@@ -51,6 +53,7 @@ NOT_RUN = {
     ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/torch_loader/test_process_count.py",
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
     ("videos.md", ""): "FFmpeg; tests/python/test_videos.py",
+    ("volumes.md", ""): "files; tests/python/test_volumes.py",
 }
 
 
@@ -244,6 +247,29 @@ def medical_images_hold(names: Names) -> None:
     assert (names["volume"].shape, names["volume"].dtype) == ((2, 1, 16, 16, 16), torch.float32)
 
 
+def volume_names() -> Names:
+    """Writes three pairs of NIfTI files."""
+    rng = np.random.default_rng(0)
+    for folder in ("imagesTr", "labelsTr"):
+        Path(folder).mkdir()
+    for i in range(3):
+        image = rng.integers(-1000, 1000, (40, 44 + i, 48)).astype("i2")
+        for folder, values in (("imagesTr", image), ("labelsTr", (image > 900).astype("u1"))):
+            Path(folder, f"{i}.nii.gz").write_bytes(gzip.compress(made_volumes.nifti(values, sform=np.eye(4))))
+    return {}
+
+
+def medical_volumes_hold(names: Names) -> None:
+    assert len(names["loader"]) == 6
+    assert (names["images"].shape, names["images"].dtype) == ((2, 1, 32, 32, 32), torch.float32)
+    assert (names["labels"].shape, names["labels"].dtype) == ((2, 32, 32, 32), torch.int64)
+    for size, (total, count) in names["sums"].items():
+        box = tuple(slice(extent - 32) for extent in size)
+        assert (count[box] > 0).all()
+        means = (total / count)[box]
+        assert any(np.array_equal(means.numpy(), scan.image) for scan in names["scans"])
+
+
 def drop_in_names() -> Names:
     dataset = torch.utils.data.TensorDataset(torch.arange(300))
     lines = ["a line"] * 7 + ["a longer line"] * 5
@@ -312,6 +338,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "guide.md": (guide_names, guide_holds),
     "images.md": (dict, images_hold),
     "medical-images.md": (scans, medical_images_hold),
+    "medical-volumes.md": (volume_names, medical_volumes_hold),
     "mixing.md": (lambda: {"feedline": feedline}, mixing_holds),
     "own-operation.md": (dict, own_operation_holds),
     "recipes.md": (dict, recipes_hold),

@@ -12,9 +12,11 @@ import feedline
 from feedline import _engine
 from feedline.data.ops.operation_arguments import arguments_of, engine_values
 
-TYPES = {operation["name"]: operation for operation in _engine.operation_types()}
+# Operations on volumes that methods with other names append: random_crop, center_crop, grid_patches and others.
+VOLUME_FORMS = {"random_patch", "center_patch", "grid_patch", "random_affine_3d", "standardize"}
+TYPES = {one["name"]: one for one in _engine.operation_types() if one["name"] not in VOLUME_FORMS}
 # Arguments of methods that are converted to others; torchvision's antialias and inplace have no effect.
-IN_PYTHON_ONLY = {"antialias", "inplace", "device", "shear", "field"}
+IN_PYTHON_ONLY = {"antialias", "inplace", "device", "shear", "field", "patches", "foreground"}
 IN_ENGINE_ONLY = {"random_affine": {"shear_x", "shear_y"}, "random_erasing": {"noise"}}
 # The method replaces the default, which is None or a number.
 REPLACED = {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "feedline/dataset.h"
+#include "feedline/volumes.h"
 #include "interop/arrays.h"
 #include "interop/enum_names.h"
 #include "interop/errors.h"
@@ -162,6 +163,35 @@ Dataset repeated(const Dataset& dataset, std::uint64_t times) {
   }));
 }
 
+// fields: (name, has labels). samples: per field (path, array, file with the list of chunks).
+Dataset volumes_dataset(std::string name, const std::vector<std::tuple<std::string, bool>>& fields,
+                        std::vector<std::vector<std::tuple<std::string, std::string, std::string>>> samples,
+                        std::string index_directory, std::string cache_directory, std::uint64_t cache_bytes,
+                        double cache_share) {
+  VolumeOptions options{.name = std::move(name),
+                        .index_directory = std::move(index_directory),
+                        .cache_directory = std::move(cache_directory)};
+  options.cache_limit = {cache_bytes, cache_share};
+  for (const auto& [field, has_labels] : fields) options.fields.push_back({field, has_labels});
+  for (auto& sample : samples) {
+    auto& volumes = options.samples.emplace_back();
+    for (auto& [path, array, chunks] : sample)
+      volumes.push_back({std::move(path), std::move(array), std::move(chunks)});
+  }
+  return unwrap(without_gil([&] { return volumes(std::move(options)); }));
+}
+
+Dataset patches_dataset(const Dataset& dataset, std::uint64_t patches) {
+  return unwrap(without_gil([&] { return dataset.patches({.patches = patches}); }));
+}
+
+Dataset grid_dataset(const Dataset& dataset, std::vector<std::int64_t> size, std::vector<std::int64_t> overlap,
+                     bool pad) {
+  return unwrap(without_gil([&] {
+    return dataset.patches({.grid = PatchOptions::Grid{std::move(size), std::move(overlap), pad}});
+  }));
+}
+
 }  // namespace
 
 void bind_sources(nb::module_& module) {
@@ -183,6 +213,10 @@ void bind_sources(nb::module_& module) {
   module.def("values", &values_of, "dataset"_a, "fields"_a,
              nb::sig("def values(dataset: Dataset, fields: collections.abc.Sequence[str]) -> "
                      "list[list[int | float | bytes | None]]"));
+  module.def("volumes", &volumes_dataset, "name"_a, "fields"_a, "samples"_a, "index_directory"_a, "cache_directory"_a,
+             "cache_bytes"_a, "cache_share"_a);
+  module.def("patches", &patches_dataset, "dataset"_a, "patches"_a);
+  module.def("grid_patches", &grid_dataset, "dataset"_a, "size"_a, "overlap"_a, "pad"_a);
   module.def("tokens", &tokens_dataset, "files"_a, "window"_a, "stride"_a, "stored"_a, "output"_a, "vocabulary"_a,
              "separator"_a.none(), "documents"_a, "shortest"_a, "pad"_a, "memory"_a.none());
 }

@@ -23,11 +23,11 @@ from . import arguments, draws, image_depth, literals, view_list
 from .hub.revisions import revisions_of
 from .loader_options import make_loader
 from .memory.rows import HeldTensor
-from .ops.augmentations import Augmentations
 from .ops.operations import Fields
 from .ops.sound import Sound
 from .ops.targets import Targets
 from .ops.video import Videos
+from .ops.volume import Volumes
 from .recorded_calls import Recorded
 from .selection.labels import Labels
 from .selection.split import Splits
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 
 # Formats of datasets that no source can be opened as: the engine inspects them, or explains why it does not.
-_WITHOUT_SOURCE = ("arrays", "mix", "rows", "tokens")
+_WITHOUT_SOURCE = ("arrays", "mix", "rows", "tokens", "volumes")
 
 
-class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, Tokenized):
+class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokenized):
     """Samples and the operations on their images. Immutable: every operation cheaply returns a new dataset.
 
     Operations have torchvision's names, arguments, defaults and sampling rules, and Pillow's pixels. A wrong

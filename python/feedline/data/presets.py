@@ -368,3 +368,48 @@ def llm_pretraining(
 
 def _opened(source: Source) -> Dataset:
     return source if isinstance(source, Dataset) else sources.open(source)
+
+
+def nnunet_train(
+    source: Any,
+    *,
+    size: Sequence[int] = (128, 128, 128),
+    batch_size: int = 2,
+    labels: str = "mask",
+    rotation: float = 30.0,
+    mirror_axes: Sequence[int] = (0, 1, 2),
+) -> Preset:
+    """Returns nnU-Net's default training augmentation for 3-D patches, with its probabilities and distributions.
+
+    The recipe is ``nnUNetTrainer.get_training_transforms`` (nnU-Net 2.5, batchgeneratorsv2 0.3) for isotropic patches
+    and one channel: rotation around each axis and zoom, each with probability 0.2; noise, blur, brightness, contrast,
+    low resolution, gamma of the negated and of the plain values; mirroring. A third of the patches is centred on
+    foreground. Images are float32 of shape `size`.
+
+    Unlike nnU-Net, whose patches are cut from a larger one with zeros outside, rotated patches see the whole volume;
+    labels are the nearest instead of interpolated ones; each patch is foreground with probability 0.33, instead of a
+    fixed part of the batch; channels of one field share their draws. Volumes must be preprocessed: resampled and
+    normalized.
+
+    Args:
+        source: pairs of an image and its labels for :func:`feedline.open`, or a dataset of volumes.
+        size: extents of a patch in voxels.
+        batch_size: patches per rank.
+        labels: name of the field with labels, from which foreground is drawn.
+        rotation: the largest angle in degrees; nnU-Net uses 30 for isotropic patches, and 15 for others.
+        mirror_axes: the axes that are mirrored, each with probability 0.5.
+
+    Raises:
+        ConfigError: as for :func:`feedline.open` and the operations.
+    """
+    dataset = source if isinstance(source, Dataset) else sources.open(source)
+    train = dataset.random_crop(size, pad_if_needed=True, foreground=(labels, 0.33))
+    train = train.random_affine(rotation, p=0.2).random_zoom((1 / 1.4, 1 / 0.7), p=0.2)
+    train = train.random_gaussian_noise((0.0, 0.1), p=0.1).random_gaussian_blur((0.5, 1.0), p=0.1)
+    train = train.random_brightness((0.75, 1.25), p=0.15).random_contrast((0.75, 1.25), p=0.15)
+    train = train.random_low_resolution((0.5, 1.0), p=0.125)
+    train = train.random_gamma((0.7, 1.5), p=0.1, invert=True, retain_stats=True)
+    train = train.random_gamma((0.7, 1.5), p=0.3, retain_stats=True)
+    if mirror_axes:
+        train = train.random_flip(mirror_axes)
+    return Preset(train, {"batch_size": batch_size, "shuffle": True})

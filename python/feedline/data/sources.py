@@ -16,6 +16,7 @@ from ..errors import ConfigError, Error
 from ..loader.unopened import columns_of, listed
 from ..machine import media_libraries
 from . import arguments, hub, literals, recorded_calls, videos
+from . import volumes as volume_files
 from .dataset import Dataset
 from .format_names import FORMATS, MANIFESTS
 from .source_spec import SourceSpec
@@ -48,6 +49,7 @@ def open(
     config: str | None = None,
     crowd: literals.Crowd | None = None,
     documents: bool = False,
+    volumes: bool = False,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset.
@@ -65,6 +67,9 @@ def open(
             - the JSON of a COCO set, the folder of a Pascal VOC set, the YAML of a YOLO set (docs/annotations.md)
             - videos: class folders, a folder, one file, a list of files, tables with their paths, tars, or a text of
               lines ``path label``. The field is ``video``; see :meth:`Dataset.clip`
+            - volumes: NIfTI files, or a folder of them; Zarr arrays and groups; HDF5 files. A tuple of paths is a
+              sample with one volume for each field: ``[("image.nii.gz", "mask.nii.gz"), ...]``, by default the fields
+              ``image`` and ``mask``, and for NIfTI ``affine``, float64 (4, 4); see docs/volumes.md
             - token files of Megatron, by the names of their indexes (``"train_text_document.idx"``). A sample is the
               field ``tokens`` (int64) with ``tokens_length``, and ``mode`` if the index has modes
             - a list of shards by wids, timm or OpenCLIP, or a file that :meth:`Dataset.cache` has finished
@@ -94,6 +99,7 @@ def open(
               ``"x=width+height"``; with ``:nan``, NaN in place of nulls (float64 for one column of integers);
               with ``:valid``, bools that are false for nulls
             - CSV and JSON tables: a column: ``("image=path", "objects.bbox:boxes")``
+            - Zarr groups and HDF5 files: the path of an array, ``("image=scan/volume", "scan/mask")``
             - annotated images: ``("image", "boxes", "labels", "masks")`` (docs/annotations.md)
 
             The kind of a field follows from its extension (docs/fields.md) or its type (docs/formats.md). A suffix of
@@ -139,6 +145,7 @@ def open(
             both cases.
         documents: for Megatron's token files: a sample is a document, whose sequences are joined, instead of a
             sequence.
+        volumes: each ``.npy`` file is one volume, instead of rows.
         dtype, window, storage: not supported in this version.
 
     Raises:
@@ -156,6 +163,11 @@ def open(
         return hub.open_dataset(given, open)
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
+    if format is None and volume_files.are_volumes(source, arguments.flag("open", "volumes", volumes)):
+        made = volume_files.open_volumes(source, fields, index, cache, cache_limit)
+        return recorded_calls.made_by(made, "data.sources:open", options=given)
+    if volumes:
+        raise ConfigError(f"open: volumes=True is for .npy files, not {source!r}")
     manifest = format_of_manifest(source) if format is None else format if isinstance(format, str) else ""
     if manifest in MANIFESTS:
         from .manifests import opening

@@ -33,6 +33,7 @@ struct FieldWork {
   StageMeter& meter;
   bool is_prepared = false;                              // the stored bytes were made by prepare()
   std::uint64_t most_bytes = memory::kLeastSampleBytes;  // limit if its size is only known now (sample_limit.h)
+  const memory::Record* record = nullptr;                // all fields of the sample
 };
 
 // Converts one field of a sample from its stored bytes to one row of a batch, or several. Immutable and thread-safe,

@@ -11,6 +11,7 @@ void FieldScratch::connect() {
 
 void FieldScratch::begin_sample() {
   drawn_for = {};
+  if (volumes) volumes->is_drawn = false;
   if (!targets) return;
   targets->iou_crops.clear();
   targets->are_drawn = false;

@@ -15,6 +15,7 @@
 #include "feedline/error.h"
 #include "memory/pixels.h"
 #include "memory/planes.h"
+#include "memory/volume.h"
 #include "pipeline/fields/audio_source.h"
 #include "pipeline/fields/clip_choice.h"
 #include "pipeline/fields/video_source.h"
@@ -24,6 +25,7 @@
 #include "transform/kernels/axis_table.h"
 #include "transform/targets/label_chain.h"
 #include "transform/targets/target_chain.h"
+#include "transform/volume/volume_operation.h"
 
 namespace feedline::pipeline {
 
@@ -91,6 +93,17 @@ struct VideoScratch {
   memory::PixelBuffer pixels;  // a frame as grey
 };
 
+// State of one thread for volumes.
+struct VolumeScratch {
+  bool is_drawn = false;  // the rest of this part is that of the current sample
+  Shape shape;            // the extents of the cropped axes of its volumes
+  Shape origin;           // of its patch, along these axes; may be negative
+  transform::VolumeGeometry geometry;
+  memory::VolumeBuffers buffers;
+  memory::ByteBuffer box, patch, native;
+  transform::VolumeWorkspace workspace;
+};
+
 // The first image or mask of a sample. The size of the first field determines the geometry, and later images and masks
 // must have the same size.
 struct DrawnFor {
@@ -108,6 +121,7 @@ struct FieldScratch {
   std::unique_ptr<ViewScratch> views;
   std::unique_ptr<AudioScratch> audio;
   std::unique_ptr<VideoScratch> video;
+  std::unique_ptr<VolumeScratch> volumes;
   DrawnFor drawn_for;  // of the current sample
 
   // Must be called after all parts have been created.

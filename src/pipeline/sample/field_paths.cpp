@@ -11,6 +11,7 @@
 #include "decode/labels.h"
 #include "decode/text/json.h"
 #include "decode/video/ffmpeg_library.h"
+#include "memory/volume.h"
 #include "pipeline/fields/array_path.h"
 #include "pipeline/fields/audio_path.h"
 #include "pipeline/fields/audio_source.h"
@@ -28,6 +29,7 @@
 #include "pipeline/fields/target_path.h"
 #include "pipeline/fields/value_path.h"
 #include "pipeline/fields/views_path.h"
+#include "pipeline/fields/volume_path.h"
 #include "pipeline/sample/mapping.h"
 #include "pipeline/sample/view_point.h"
 #include "text/utf8.h"
@@ -335,6 +337,45 @@ Made make_clip_path(const Field& field, const FieldStages& stages, BatchForm for
   return std::make_shared<const ClipPath>(std::move(specs), *std::move(plan), std::move(chain), stages.videos);
 }
 
+// The delivered patch has the dtype and, in dense batches, the shape of the first sample's.
+Made make_volume_path(const Field& field, const FieldStages& stages, BatchForm form) {
+  if (stages.cache != nullptr)
+    return config_error("cache: '" + field.name + "' is a volume, which a cache does not support; omit the cache");
+  std::vector<PatchField> fields;
+  for (const Field& other : stages.records.fields()) fields.push_back({other.name, other.kind == FieldKind::kVolume});
+  FEEDLINE_TRY(auto plan, plan_patch(stages.operations, fields, stages.foreground));
+  auto own = transform::operations_for(stages.operations, field.name);
+  Shape chunk;
+  FEEDLINE_TRY(const ArraySpec first,
+               first_of(field, stages, [&](const memory::Record::Field& stored) -> Result<ArraySpec> {
+                 ArraySpec spec = stored.volume->spec();
+                 chunk = stored.volume->chunk();
+                 const std::size_t dims = spec.shape.dims(), count = plan->count(dims);
+                 if (count > dims)
+                   return config_error("the volume has " + std::to_string(dims) + " dimensions, but the patches have " +
+                                       std::to_string(count));
+                 if (spec.dtype == DType::kFloat16)
+                   return config_error("volumes of float16 are not supported; convert them to float32");
+                 const std::size_t start = stored.volume->has_spatial_axes_first() ? 0 : dims - count;
+                 if (plan->patch)
+                   for (std::size_t i = 0; i < count; ++i)
+                     spec.shape = spec.shape.with_extent(start + i, plan->patch->size[i]);
+                 return spec;
+               }));
+  const DType dtype = delivered_dtype(*plan, own, first.dtype, field.has_labels);
+  Shape shape = first.shape;
+  if (form == BatchForm::kList)
+    for (std::size_t i = 0; i < shape.dims(); ++i) shape = shape.with_extent(i, kAnyLength);
+  std::vector<FieldSpec> specs{{.name = field.name, .array = {dtype, shape}, .form = form}};
+  const bool is_first = std::ranges::find(fields, true, &PatchField::is_volume)->name == field.name;
+  if (plan->is_grid && is_first)
+    for (const char* name : {"patch_position", "volume_shape"})
+      specs.push_back({.name = name,
+                       .array = {DType::kInt64, {static_cast<std::int64_t>(plan->patch->size.size())}},
+                       .form = BatchForm::kDense});
+  return std::make_shared<const VolumePath>(std::move(specs), std::move(plan), std::move(own), field.has_labels, chunk);
+}
+
 TargetPath::Part part_of(const Field& field, const FieldStages& stages) {
   if (belongs_to_boxes(field, stages)) return TargetPath::Part::kBelongsToBoxes;
   const bool is_only = std::ranges::count(stages.records.fields(), FieldKind::kBoxes, &Field::kind) == 1;
@@ -381,10 +422,16 @@ bool has_clip(const Field& field, const FieldStages& stages) {
                              [](const Operation& operation) { return operation->properties().is_for_videos(); });
 }
 
+bool has_patch(const std::vector<Operation>& operations) {
+  return std::ranges::any_of(operations,
+                             [](const Operation& operation) { return operation->properties().patch != nullptr; });
+}
+
 // Returns the BatchForm of a field. Functions receive the fields of one sample, in any shape. source: the image of a
 // view; nullptr if the field is not a view.
 BatchForm form_of(const Field& field, const FieldStages& stages, const std::string* source = nullptr) {
   if (field.kind == FieldKind::kVideo && !has_clip(field, stages)) return BatchForm::kList;
+  const bool is_whole_volume = field.kind == FieldKind::kVolume && !has_patch(stages.operations);
   if (stages.map != nullptr && stages.map->takes(field.name))
     return can_collate(field, BatchForm::kList) ? BatchForm::kList : BatchForm::kDense;
   // stored arrays with a row per object are lists, like boxes
@@ -392,9 +439,9 @@ BatchForm form_of(const Field& field, const FieldStages& stages, const std::stri
   const bool is_padded = is_ragged && stages.records.is_in_memory();
   const bool has_lengths =
       is_target(field) || is_stack(field) || (is_ragged && !is_padded) || belongs_to_boxes(field, stages);
-  BatchForm form = is_stored(field) || has_lengths                ? BatchForm::kList
-                   : is_padded || field.kind == FieldKind::kAudio ? BatchForm::kPadded
-                                                                  : BatchForm::kDense;
+  BatchForm form = is_stored(field) || has_lengths || is_whole_volume ? BatchForm::kList
+                   : is_padded || field.kind == FieldKind::kAudio     ? BatchForm::kPadded
+                                                                      : BatchForm::kDense;
   // collations of an image apply to each of its views
   const auto names = [&](const Collation& collation, const std::string& name) {
     return std::ranges::find(collation.fields, name) != collation.fields.end();
@@ -526,6 +573,8 @@ Made make_field_path(const Field& field, const FieldStages& stages) {
       return make_audio_path(field, stages, form);
     case FieldKind::kVideo:
       return make_clip_path(field, stages, form);
+    case FieldKind::kVolume:
+      return make_volume_path(field, stages, form);
     case FieldKind::kBytes:
       return std::make_shared<const StoredPath>(field.name, Content::kBytes, &take_any);
     case FieldKind::kText:

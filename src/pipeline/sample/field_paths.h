@@ -13,6 +13,7 @@
 
 namespace feedline::pipeline {
 
+class ForegroundIndex;
 class VideoIndexes;
 
 // The inputs for creating a recipe's field paths.
@@ -30,6 +31,7 @@ struct FieldStages {
   std::shared_ptr<device::ImageDecoder> decoder;  // of the decoding device; nullptr if the CPU decodes
   RowsFor rows_for = RowsFor::kBatches;
   std::shared_ptr<VideoIndexes> videos = nullptr;  // of the source
+  std::shared_ptr<ForegroundIndex> foreground = nullptr;
 };
 
 // Return whether a batch can contain the field's rows in that form, and which forms the field supports.

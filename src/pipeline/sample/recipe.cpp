@@ -9,6 +9,7 @@
 #include "format/format.h"
 #include "pipeline/fields/deep_path.h"
 #include "pipeline/fields/device_rows.h"
+#include "pipeline/fields/foreground.h"
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
 #include "pipeline/fields/target_path.h"
@@ -57,6 +58,10 @@ bool draws_by_boxes(const Operation& operation) { return operation->properties()
 bool is_audio(const format::FieldDescription& field) { return field.kind == format::FieldKind::kAudio; }
 
 bool is_for_audio(const Operation& operation) { return operation->properties().stage == transform::Stage::kAudio; }
+
+bool is_volume(const format::FieldDescription& field) { return field.kind == format::FieldKind::kVolume; }
+
+bool is_for_volumes(const Operation& operation) { return operation->properties().stage == transform::Stage::kVolume; }
 
 // Returns whether the operation is or contains a crop that depends on the sample's boxes. An operation that is applied
 // with a probability has no access to boxes.
@@ -215,6 +220,7 @@ void take_source(Recipe& recipe, const Source& source) {
   recipe.seen_depth = source.seen_depth();
   recipe.checkpoints = source.checkpoints();
   recipe.videos = source.videos();
+  recipe.foreground = source.foreground();
   recipe.ragged = format::is_ragged(*recipe.format);
 }
 
@@ -239,7 +245,12 @@ Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& op
   if (of_videos != operations.end() && std::ranges::none_of(fields, &is_video))
     return config_error(std::string(name_of(*of_videos)) + ": the samples of \"" + recipe.dataset +
                         "\" have no video; mark one with \":video\" in fields= of open()");
-  const auto of_pixels = std::ranges::find_if_not(operations, &is_for_audio);
+  const auto of_volumes = std::ranges::find_if(operations, &is_for_volumes);
+  if (of_volumes != operations.end() && std::ranges::none_of(fields, &is_volume))
+    return config_error(std::string(name_of(*of_volumes)) + ": the samples of \"" + recipe.dataset +
+                        "\" have no volumes");
+  const auto of_pixels = std::ranges::find_if_not(
+      operations, [](const Operation& operation) { return is_for_audio(operation) || is_for_volumes(operation); });
   const bool are_only_videos = std::ranges::none_of(
       fields, [](const format::FieldDescription& field) { return is_pixels(field) && !is_video(field); });
   if (std::ranges::any_of(fields, &is_video) && are_only_videos && of_videos == operations.end() &&
@@ -430,9 +441,9 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   FEEDLINE_CHECK_OK(check_operations(source, operations, cache, map, views));
   FEEDLINE_CHECK_OK(check_pixels(*recipe, operations, dtype));
   FEEDLINE_CHECK_OK(check_targets(recipe->format->fields(), operations));
-  FEEDLINE_CHECK_OK(take_fields(
-      *recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views, *recipe->records,
-                recipe->dataset, there.makes_elements && map == nullptr, there.decoder, rows_for, recipe->videos}));
+  FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views,
+                                          *recipe->records, recipe->dataset, there.makes_elements && map == nullptr,
+                                          there.decoder, rows_for, recipe->videos, source.foreground()}));
   recipe->has_clips = std::ranges::any_of(operations, &is_for_videos);
   recipe->decoder = there.decoder;
   find_images(*recipe);
@@ -498,6 +509,7 @@ std::optional<BlockStats> block_stats(const Recipe& recipe) {
 
 void write_checkpoints(const Recipe& recipe) {
   if (recipe.videos) recipe.videos->write();
+  if (recipe.foreground) recipe.foreground->write();
   if (recipe.checkpoints) (void)recipe.checkpoints->write();  // a failure is in the statistics
 }
 

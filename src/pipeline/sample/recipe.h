@@ -34,6 +34,7 @@ namespace feedline::pipeline {
 
 class DeepPath;
 class FieldPath;
+class ForegroundIndex;
 class MapPoint;
 class PixelCache;
 class PixelsPath;
@@ -109,6 +110,7 @@ struct Recipe {
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once per epoch
   std::shared_ptr<SeenDepth> seen_depth;         // of the source
   std::shared_ptr<VideoIndexes> videos;          // of the source
+  std::shared_ptr<ForegroundIndex> foreground;   // of the source's label volumes; nullptr: there are no volumes
   bool has_clips = false;                        // clips of videos: only parts of files are read
   std::shared_ptr<ImageCheckpoints> checkpoints;  // of the source; nullptr: JPEGs are decoded from their start
 };

@@ -85,7 +85,7 @@ class SampleLoader {
   Result<void> prepare(const Job& job);
   Result<void> prepare_field(std::size_t field, const Job& job, FieldWork& work);
   FieldWork work_of(const Job& job, bool is_prepared = false) {
-    return {job.key, scratch_, meter_, is_prepared, record_.most_bytes};
+    return {job.key, scratch_, meter_, is_prepared, record_.most_bytes, &record_};
   }
   Result<const memory::Record::Field*> drawn_image(const base::SampleKey& key);
   Result<const transform::Drawing*> draw_image(const memory::Record::Field& field, const base::SampleKey& key);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "base/random.h"
@@ -20,7 +21,9 @@
 #include "format/rows/table_cells.h"
 #include "format/sources/source_list.h"
 #include "format/tokens/token_format.h"
+#include "format/volumes/volume_format.h"
 #include "memory/sample_limit.h"
+#include "pipeline/fields/foreground.h"
 #include "pipeline/fields/video_indexes.h"
 #include "pipeline/sample/image_checkpoints.h"
 #include "plan/mixture.h"
@@ -147,6 +150,45 @@ Result<Source> Source::tokens(const std::vector<TokenFile>& files, const TokenOp
   return Source(std::move(name), std::move(opened));
 }
 
+Result<Source> Source::volumes(VolumeOptions options) {
+  if (options.samples.empty() || options.samples.front().empty())
+    return config_error("volumes: at least one volume is needed");
+  std::vector<std::vector<format::VolumeSource>> samples;
+  std::map<const storage::Storage*, std::shared_ptr<const storage::Storage>> wrapped;
+  for (std::vector<StoredVolume>& sample : options.samples) {
+    auto& sources = samples.emplace_back();
+    for (StoredVolume& volume : sample) {
+      FEEDLINE_TRY(auto located, storage::open(volume.path));
+      auto& storage = wrapped[located.storage.get()];
+      if (!storage) {
+        FEEDLINE_TRY(storage, cache::through_cache(under_test_conditions(located.storage), options.cache_directory,
+                                                   options.cache_limit));
+      }
+      sources.push_back({storage, std::move(located.object), std::move(volume.array), std::move(volume.chunks)});
+    }
+  }
+  const format::VolumeSource first = samples.front().front();
+  auto notes = std::make_shared<cache::Notes>();
+  auto opened = format::open_volumes(options.name, options.fields, std::move(samples), notes);
+  if (!opened) {
+    opened.error().where.dataset = options.name;
+    return std::unexpected(std::move(opened).error());
+  }
+  Source made(std::move(options.name), std::move(*opened));
+  made.notes_ = notes->lines();
+  made.foreground_ = std::make_shared<ForegroundIndex>(*first.storage, first.path, options.index_directory);
+  return made;
+}
+
+Result<Source> Source::patches(const PatchOptions& options) const {
+  if (is_mixture()) return config_error("the dataset is a mixture; crop patches of its datasets and mix those");
+  const auto records = format::records_of(format_);
+  if (!records) return config_error("the samples of \"" + name_ + "\" are arrays, not volumes");
+  Source made = *this;
+  FEEDLINE_TRY(made.format_, format::patches_of(records, options));
+  return made;
+}
+
 Result<Source> Source::mix(const std::vector<Source>& parts, const MixOptions& options) {
   std::string name;
   std::vector<std::shared_ptr<const format::Format>> formats;
@@ -166,6 +208,8 @@ Result<Source> Source::mix(const std::vector<Source>& parts, const MixOptions& o
   mixed.checkpoints_ = ImageCheckpoints::joined(checkpoints);
   for (const Source& part : parts)  // indexes are found by the video, whatever its source
     if (!mixed.videos_) mixed.videos_ = part.videos_;
+  for (const Source& part : parts)
+    if (!mixed.foreground_) mixed.foreground_ = part.foreground_;
   return mixed;
 }
 

@@ -18,6 +18,7 @@
 #include "feedline/loader.h"
 #include "feedline/rows.h"
 #include "feedline/sample_files.h"
+#include "feedline/volumes.h"
 
 namespace feedline::format {
 class Format;
@@ -30,6 +31,7 @@ struct Mixture;
 
 namespace feedline::pipeline {
 
+class ForegroundIndex;
 class ImageCheckpoints;
 class VideoIndexes;
 
@@ -54,10 +56,13 @@ class Source {
   static Result<Source> arrays(std::vector<NamedArray> arrays);
   static Result<Source> rows(RowOptions options);
   static Result<Source> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
+  static Result<Source> volumes(VolumeOptions options);
   static Result<Source> mix(const std::vector<Source>& parts, const MixOptions& options);
 
   // Selects some samples. kConfig: as for Dataset::subset.
   Result<Source> subset(std::vector<std::uint64_t> indices) const;
+  // See Dataset::patches().
+  Result<Source> patches(const PatchOptions& options) const;
   // Divides all samples into parts. kConfig: as for Dataset::split.
   Result<std::vector<Source>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                     const std::vector<std::int64_t>& classes) const;
@@ -101,6 +106,7 @@ class Source {
   const std::shared_ptr<SeenDepth>& seen_depth() const { return seen_depth_; }
   const std::shared_ptr<ImageCheckpoints>& checkpoints() const { return checkpoints_; }  // nullptr: disabled
   const std::shared_ptr<VideoIndexes>& videos() const { return videos_; }                // nullptr: no videos
+  const std::shared_ptr<ForegroundIndex>& foreground() const { return foreground_; }     // nullptr: no volumes
 
  private:
   std::string name_;
@@ -111,6 +117,7 @@ class Source {
   std::shared_ptr<SeenDepth> seen_depth_ = std::make_shared<SeenDepth>();
   std::shared_ptr<ImageCheckpoints> checkpoints_;
   std::shared_ptr<VideoIndexes> videos_;
+  std::shared_ptr<ForegroundIndex> foreground_;
 };
 
 // See feedline::GivenFiles. Thread-safe; copies share the files.

@@ -136,8 +136,8 @@ Result<Inferred> infer(std::span<const Operation> operations) {
     if (auto checked = inference.apply(operation, is_first); !checked)
       return config_error(std::string(operation->type().name) + ": " + checked.error().what);
     const Properties properties = operation->properties();
-    is_first = is_first &&
-               (properties.stage == Stage::kNone || properties.stage == Stage::kAudio || properties.boxes != nullptr);
+    is_first = is_first && (properties.stage == Stage::kNone || properties.stage == Stage::kAudio ||
+                            properties.stage == Stage::kVolume || properties.boxes != nullptr);
   }
   return inference.state;
 }

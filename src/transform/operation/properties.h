@@ -10,6 +10,8 @@
 
 namespace feedline::transform {
 
+class VolumeOperation;
+
 // The stage of the pipeline that runs an operation.
 enum class Stage : std::uint8_t {
   kNone,     // nothing runs it
@@ -18,6 +20,7 @@ enum class Stage : std::uint8_t {
   kTargets,  // on boxes, never on pixels
   kValues,   // on values, while rows of the batch are written
   kAudio,    // on audio, never on pixels
+  kVolume,   // on volumes, never on pixels
 };
 
 struct Properties {
@@ -54,6 +57,10 @@ struct Properties {
   const op::RandomGain* gain = nullptr;
   const op::Clip* clip = nullptr;
   const op::Frames* frames = nullptr;
+  const op::Patch* patch = nullptr;
+  const op::RandomPatch* random_patch = nullptr;  // the same as `patch`
+  bool is_grid_patch = false;
+  const VolumeOperation* volume = nullptr;
 
   bool is_for_videos() const { return clip != nullptr || frames != nullptr; }
 };

@@ -53,10 +53,11 @@ _MOST_ROWS = 20
 )
 @click.option(
     "--to",
-    type=click.Choice(["tar", "wds", "mds", "tfrecord", "lmdb", "parquet"]),
+    type=click.Choice(["tar", "wds", "mds", "tfrecord", "lmdb", "parquet", "zarr"]),
     default="tar",
-    help="Format of the shards; wds is WebDataset's name for tar files, mds is for MosaicML Streaming.",
+    help="Format of the shards; wds is WebDataset's name for tar, mds is for MosaicML Streaming, zarr for volumes.",
 )
+@click.option("--patch", metavar="VOXELS", help="With --to zarr: the patches that will be read, such as 64,64,64.")
 @click.option("--compression", metavar="NAME[:LEVEL]", help="With --to mds: compression, which is zstd, gz or bz2.")
 @click.option(
     "--hashes",
@@ -98,7 +99,8 @@ def pack(
     seed: int,
     restart_interval: int | Literal["auto"] | None,
     raw: int | None,
-    to: Literal["tar", "wds", "mds", "tfrecord", "lmdb", "parquet"],
+    to: Literal["tar", "wds", "mds", "tfrecord", "lmdb", "parquet", "zarr"],
+    patch: str | None,
     compression: str | None,
     hashes: str | None,
     keep_keys: bool,
@@ -121,12 +123,19 @@ def pack(
     the same columns. feedline-pack.json next to them describes their contents. Exit status 1: samples were skipped; 3:
     a sample cannot be read or is damaged, or OUTPUT cannot be written.
 
+    With --to zarr, SOURCE has volumes, and each sample becomes a Zarr group whose chunks fit the patches of --patch;
+    only --fields and --json can be combined with it.
+
     With --raw, every image is decoded, and OUTPUT is a single file of 8-bit pixels, which is read without decoding.
 
     Do not use `find | sort | xargs tar cf` instead: xargs splits a long list, and each tar replaces the previous one.
     """
     from feedline import packing
 
+    if patch is not None and to != "zarr":
+        raise click.UsageError("--patch is for --to zarr")
+    if to == "zarr":
+        return _pack_volumes(source, output, fields, patch, as_json)
     if raw is not None:
         if (
             any((shard_size, samples_per_shard, shuffle, shard_range, count, check, on))
@@ -183,6 +192,27 @@ def pack(
     else:
         _print(report)
     return exit_codes.PROBLEMS_FOUND if report.skipped else exit_codes.FINE
+
+
+def _pack_volumes(source: str, output: str, fields: str | None, patch: str | None, as_json: bool) -> int:
+    from feedline import packing
+
+    try:
+        extents = [int(extent) for extent in (patch or "").split(",")]
+    except ValueError:
+        raise click.UsageError(
+            f"--to zarr needs --patch, the voxels of a patch such as 64,64,64, not {patch!r}"
+        ) from None
+    paths = [tuple(source.split(","))] if "," in source else source
+    report = packing.pack_volumes(paths, output, patch=extents, fields=fields.split(",") if fields else None)
+    if as_json:
+        print_json(report._asdict())
+    else:
+        chunk = "x".join(map(str, report.chunk))
+        OUT.print(
+            f"{counted(report.volumes, 'volume')}, {bytes_text(report.bytes)} written in chunks of {chunk}"
+        )
+    return exit_codes.FINE
 
 
 def _pack_pixels(

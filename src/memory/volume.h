@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// N-D arrays that are read in boxes. Formats implement Volume; fields of samples are boxes of volumes.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "feedline/array.h"
+#include "feedline/error.h"
+#include "memory/record.h"
+
+namespace feedline::memory {
+
+// Memory that a thread reuses for reading boxes.
+struct VolumeBuffers {
+  ByteBuffer stored, chunk, shuffled, raw, index;
+};
+
+// An opened array. Immutable and thread-safe.
+class Volume {
+ public:
+  virtual ~Volume() = default;
+  virtual const ArraySpec& spec() const = 0;  // dtype as delivered, and all extents
+  // The extents of the units that are stored and decoded as a whole. Equal to 1 along every axis if every element can
+  // be read separately.
+  virtual Shape chunk() const = 0;
+  // Writes the elements [begin, begin + size) in C order, and returns the number of bytes read from storage. Errors
+  // name the file. kData: the stored data is damaged. Requires: the box is inside the array and not empty.
+  virtual Result<std::uint64_t> read_box(std::span<const std::int64_t> begin, std::span<const std::int64_t> size,
+                                         std::byte* out, VolumeBuffers& buffers) const = 0;
+  virtual std::uint64_t key() const = 0;  // identifies the file, its version, and the array in it
+  // Whether the spatial axes are the first ones, as in NIfTI. Otherwise they are the last ones.
+  virtual bool has_spatial_axes_first() const { return false; }
+};
+
+}  // namespace feedline::memory
