@@ -70,6 +70,9 @@ struct Record {
     // and its storage, which the format owns. nullptr: `bytes` has the file.
     const storage::Storage* storage = nullptr;
     std::string object{};
+    // Of videos whose format chooses the frames: their times in seconds from the first frame, or encoded images.
+    std::vector<double> times{};
+    std::vector<std::span<const std::byte>> images{};
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read

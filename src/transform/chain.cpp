@@ -66,8 +66,9 @@ std::shared_ptr<const DeviceElements> make_device_elements(const Pointwise& poin
 // Compiles the operations from `first` on. Requires: the operations before `first` change only pixels.
 Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
                                                   CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
-                                                  Chain::OutputSize size, Chain::Elements elements) {
-  FEEDLINE_TRY(const Inferred inferred, infer(operations));
+                                                  Chain::OutputSize size, Chain::Elements elements,
+                                                  std::optional<Size> image = {}) {
+  FEEDLINE_TRY(const Inferred inferred, infer(operations, image));
   if (!inferred.size && size == Chain::OutputSize::kFixed)
     return config_error("the chain has no fixed output size" +
                         (inferred.open_by.empty() ? "" : " (it varies after " + inferred.open_by + ")") +
@@ -107,11 +108,12 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
 }  // namespace
 
 Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> operations, std::optional<DType> dtype,
-                                                    Layout layout, OutputSize size, Elements elements) {
-  FEEDLINE_TRY(const Inferred inferred, infer(operations));
+                                                    Layout layout, OutputSize size, Elements elements,
+                                                    std::optional<Size> image) {
+  FEEDLINE_TRY(const Inferred inferred, infer(operations, image));
   return compile_from(operations, 0,
                       {.mode = inferred.mode, .fidelity = inferred.fidelity, .applies_exif = inferred.applies_exif},
-                      dtype, layout, size, elements);
+                      dtype, layout, size, elements, image);
 }
 
 Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operation> operations, std::size_t first,

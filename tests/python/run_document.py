@@ -47,6 +47,7 @@ NOT_RUN = {
     ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/torch_loader/test_process_count.py",
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
     ("videos.md", ""): "FFmpeg; tests/python/test_videos.py",
+    ("robots.md", ""): "FFmpeg; tests/python/test_lerobot.py",
 }
 
 

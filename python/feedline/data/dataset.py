@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 # Formats of datasets that no source can be opened as: the engine inspects them, or explains why it does not.
-_WITHOUT_SOURCE = ("arrays", "mix", "rows", "tokens")
+_WITHOUT_SOURCE = ("arrays", "lerobot", "mix", "rows", "tokens")
 
 
 class Dataset(Recorded, Targets, Sound, Augmentations, Videos, Splits, Labels, Tokenized):

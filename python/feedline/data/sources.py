@@ -17,7 +17,7 @@ from ..loader.unopened import columns_of, listed
 from ..machine import media_libraries
 from . import arguments, literals, recorded_calls, videos
 from .dataset import Dataset
-from .format_names import FORMATS, MANIFESTS
+from .format_names import EPISODES, FORMATS, MANIFESTS
 from .source_spec import SourceSpec
 from .storage import node_cache, verification
 
@@ -47,6 +47,7 @@ def open(
     split: str | None = None,
     crowd: literals.Crowd | None = None,
     documents: bool = False,
+    delta_timestamps: Mapping[str, Sequence[float]] | None = None,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset.
@@ -64,6 +65,7 @@ def open(
             - the JSON of a COCO set, the folder of a Pascal VOC set, the YAML of a YOLO set (docs/annotations.md)
             - videos: class folders, a folder, one file, a list of files, tables with their paths, tars, or a text of
               lines ``path label``. The field is ``video``; see :meth:`Dataset.clip`
+            - recordings of robots in LeRobot's formats v3.0 and v2.1: a folder or its URL (docs/robots.md)
             - token files of Megatron, by the names of their indexes (``"train_text_document.idx"``). A sample is the
               field ``tokens`` (int64) with ``tokens_length``, and ``mode`` if the index has modes
             - a list of shards by wids, timm or OpenCLIP, or a file that :meth:`Dataset.cache` has finished
@@ -76,7 +78,7 @@ def open(
         format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
             ``"lmdb"``, ``"numpy"``, ``"megatron"``, ``"datatrove"``, ``"table"``, ``"coco"``, ``"voc"``,
             ``"yolo"`` or ``"pixels"``; for speech ``"nemo"``, ``"kaldi"``, ``"lhotse"``, ``"common_voice"`` or
-            ``"librispeech"`` (docs/audio.md); by default recognised by name and content.
+            ``"librispeech"`` (docs/audio.md); for robots ``"lerobot"``; by default recognised by name and content.
         fields: one spec per field; by default an image and a label. By format:
 
             - tars: an extension, or alternatives joined by ``;``: ``("jpg;png", "mask.png", "boxes.npy", "cls")``
@@ -135,6 +137,9 @@ def open(
             both cases.
         documents: for Megatron's token files: a sample is a document, whose sequences are joined, instead of a
             sequence.
+        delta_timestamps: for LeRobotDatasets: for keys of the dataset, seconds relative to each sample. The field then
+            has one row or frame for each of them, and ``KEY_is_pad``, bool of shape (rows), is true for those outside
+            the episode, which contain its first or last row. Must be multiples of 1/fps, within 0.1 ms.
         dtype, window, storage: not supported in this version.
 
     Raises:
@@ -150,6 +155,14 @@ def open(
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
+    if delta_timestamps is not None or (_has_episodes(source) if format is None else _is_any(format, EPISODES)):
+        from .lerobot import opening as lerobot
+
+        folder = spec_of(source, format, fields, None, "error").source
+        if format is not None and format not in EPISODES:
+            raise ConfigError(f"open: delta_timestamps is for LeRobotDatasets, not for format={format!r}")
+        made = lerobot.open_lerobot(folder, fields, delta_timestamps, cache, cache_limit, hedge)
+        return recorded_calls.made_by(made, "data.sources:open", options=given)
     manifest = format_of_manifest(source) if format is None else format if isinstance(format, str) else ""
     if manifest in MANIFESTS:
         from .manifests import opening
@@ -191,6 +204,22 @@ def open(
     return recorded_calls.made_by(Dataset(engine, spec), "data.sources:open", options=given)
 
 
+def _is_any(format: Any, names: Sequence[str]) -> bool:
+    return isinstance(format, str) and format in names
+
+
+def _has_episodes(source: Any) -> bool:
+    """Whether the source is the folder of a LeRobotDataset. For the URL of a folder, this takes one request."""
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if not isinstance(path, str):
+        return False
+    if not os.path.isfile(os.path.join(path, "meta", "info.json")) and not ("://" in path and path.endswith("/")):
+        return False
+    from .lerobot import metadata
+
+    return metadata.is_dataset(metadata.Folder(path))
+
+
 def format_of_manifest(source: Any) -> str:
     """Returns the format of a manifest or several, or an empty string for other sources."""
     given = [source] if isinstance(source, str | os.PathLike) else source
@@ -207,8 +236,12 @@ def format_of_manifest(source: Any) -> str:
 
 
 def opened_manifest(source: Any, format: Any, fields: Any) -> Dataset | None:
-    """Opens a source that is a manifest; None for any other."""
-    is_manifest = format in MANIFESTS if format is not None else format_of_manifest(source) in MANIFESTS
+    """Opens a source that is a manifest or has episodes; None for any other."""
+    is_manifest = (
+        _is_any(format, (*MANIFESTS, *EPISODES))
+        if format is not None
+        else format_of_manifest(source) in MANIFESTS or _has_episodes(source)
+    )
     return open(source, format=format, fields=fields) if is_manifest else None
 
 
@@ -370,7 +403,7 @@ def spec_of(
         )
     specs = arguments.field_specs("open", fields)
     if format is not None:
-        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS))
+        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS, *EPISODES))
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     has_index = index is not None and not (isinstance(index, str) and not index)
     index_path = arguments.output_path("open", "index", index) if has_index else ""

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,8 +73,9 @@ struct AudioScratch {
 };
 // State of one thread for videos.
 struct VideoScratch {
-  explicit VideoScratch(const decode::FfmpegLibrary& library) : decoder(library) {}
-  decode::ClipDecoder decoder;
+  std::optional<decode::ClipDecoder> decoder;  // if a field is a video
+  decode::ImageDecoder images;
+  memory::PixelBuffer image;
   VideoSource source;
   ChosenFrames chosen;
   transform::Drawing drawing;
