@@ -63,8 +63,15 @@ Result<void> ClipPath::fill_from_video(const memory::Record::Field& stored, Fiel
   };
   FEEDLINE_CHECK_OK(choose());
   const auto& frames = scratch.chosen.frames;
-  FEEDLINE_CHECK_OK(transform(work, rows.front(), started, frames.size(), [&](const auto& sink) {
-    return scratch.decoder->decode(video->index, video->shown, scratch.source, frames, sink);
+  FEEDLINE_CHECK_OK(transform(work, rows.front(), started, frames.size(), [&](const auto& sink) -> Result<void> {
+    VideoDecoders::Reserved reserved;
+    if (scratch.decoders) {
+      FEEDLINE_TRY(reserved, scratch.decoders->reserve(video->index));
+    }
+    const auto before = scratch.decoder->counts();
+    auto decoded = scratch.decoder->decode(video->index, video->shown, scratch.source, frames, sink);
+    if (scratch.decoders) scratch.decoders->count(before, scratch.decoder->counts());
+    return decoded;
   }));
   return fill_facts(*video, work, rows);
 }

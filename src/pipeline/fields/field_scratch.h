@@ -17,6 +17,7 @@
 #include "memory/planes.h"
 #include "pipeline/fields/audio_source.h"
 #include "pipeline/fields/clip_choice.h"
+#include "pipeline/fields/video_decoders.h"
 #include "pipeline/fields/video_source.h"
 #include "transform/chain.h"
 #include "transform/kernels/aligned_vector.h"
@@ -74,6 +75,7 @@ struct AudioScratch {
 // State of one thread for videos.
 struct VideoScratch {
   std::optional<decode::ClipDecoder> decoder;  // if a field is a video
+  std::shared_ptr<VideoDecoders> decoders;     // of all threads; nullptr: no limit
   decode::ImageDecoder images;
   memory::PixelBuffer image;
   VideoSource source;
