@@ -28,6 +28,8 @@
 
 namespace feedline {
 
+struct EpisodeOptions;
+
 namespace pipeline {
 class Source;
 }
@@ -371,6 +373,7 @@ class Dataset {
 
  private:
   friend Result<Dataset> mix(const std::vector<Dataset>& datasets, const MixOptions& options);
+  friend Result<Dataset> episodes(EpisodeOptions options);
   std::shared_ptr<const Impl> impl_;
 };
 

@@ -204,6 +204,17 @@ struct CheckpointStats {
   std::string failure;        // why they could not be stored
 };
 
+// Decoding of clips, over all threads.
+struct VideoStats {
+  std::uint64_t opens = 0;               // of decoders
+  double open_s = 0;                     // time in them
+  std::uint64_t frames = 0;              // decoded, wanted or not
+  std::uint64_t bytes_fetched = 0;       // read from the files
+  std::uint64_t bytes_used = 0;          // of the packets that were decoded
+  std::uint64_t decoder_budget = 0;      // limit of the memory of decoders that are open at once
+  std::uint64_t decoder_bytes_peak = 0;  // the largest such memory, as estimated by the videos' dimensions
+};
+
 // The automatically chosen number of threads if num_workers is 0, and the changes of this number.
 struct ControllerStats {
   struct Change {
@@ -246,6 +257,7 @@ struct LoaderStats {
   std::optional<HedgeStats> hedge;             // nullopt: hedged requests were not enabled
   std::optional<CheckpointStats> checkpoints;  // nullopt: the images have none
   std::optional<BlockStats> blocks;            // nullopt: no block was decompressed
+  std::optional<VideoStats> video;             // nullopt: the samples have no clips
 };
 
 // Positions [begin, end) in an epoch's order, which all ranks share.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,6 +14,7 @@
 
 #include "feedline/dataset.h"
 #include "feedline/error.h"
+#include "feedline/operation.h"
 
 namespace feedline {
 
@@ -121,5 +123,62 @@ struct TableCells {
 // Reads a table from one or more .csv, .tsv, .jsonl, .json or .parquet files, which may be compressed or remote. Fails
 // with kConfig if the source is not a table, and with kData if it is damaged.
 Result<TableCells> read_table(const std::string& source);
+
+// ---- episodes ----
+
+// Recordings in time, such as those of robots: rows of numbers, and frames of videos or images. A sample is a row, or a
+// window of rows around it, which does not cross the border of its episode.
+
+// The rows of a field, relative to the sample's row; rows outside the episode are replaced by its first or last row.
+// nullopt: the sample's row, without an axis for rows.
+using EpisodeSteps = std::optional<std::vector<std::int64_t>>;
+
+// NamedArray::kind: "value" (an integer of up to 64 bits, without steps) or "array".
+struct EpisodeNumbers {
+  NamedArray array;  // one row for each row of the dataset
+  EpisodeSteps steps;
+};
+// For each step, whether its row is outside the episode.
+struct EpisodePads {
+  std::string name;
+  std::vector<std::int64_t> steps;
+};
+struct EpisodeTexts {
+  std::string name;
+  std::shared_ptr<const TextCells> cells;
+  NamedArray cell_of_row;  // int64; without rows, each row has its own cell
+};
+// Frames of video files that contain one or more episodes.
+struct EpisodeVideos {
+  std::string name;
+  std::shared_ptr<const TextCells> paths;  // of each episode, relative to the dataset's folder
+  std::vector<double> begins;              // of each episode: seconds from the first frame of its file
+  NamedArray times;                        // float32 or float64: of each row, seconds from the start of its episode
+  double tolerance = 0;                    // a frame may differ from its time by fewer seconds than this
+  EpisodeSteps steps;
+  std::optional<Size> size;  // of all frames, if known
+};
+// Encoded images of another dataset, which has the same rows.
+struct EpisodeImages {
+  std::string name;
+  Dataset images;
+  std::string field;
+  EpisodeSteps steps;
+  std::optional<Size> size;
+};
+using EpisodeColumn = std::variant<EpisodeNumbers, EpisodePads, EpisodeTexts, EpisodeVideos, EpisodeImages>;
+
+struct EpisodeOptions {
+  std::string source;              // the dataset's folder or its URL
+  std::string format;              // the dataset's name of the format
+  std::vector<std::int64_t> ends;  // of each episode: the number of rows up to its end
+  std::vector<EpisodeColumn> columns;
+  std::vector<UnopenedColumn> unopened = {};
+  OpenOptions options;  // of these, only the cache and `hedge` apply
+};
+
+// Returns a dataset whose fields are the columns. kConfig: there are no rows or columns, columns differ in length, two
+// fields have the same name, or a column does not have the required type.
+Result<Dataset> episodes(EpisodeOptions options);
 
 }  // namespace feedline

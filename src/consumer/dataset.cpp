@@ -387,6 +387,16 @@ Result<Dataset> rows(RowOptions options) {
   });
 }
 
+Result<Dataset> episodes(EpisodeOptions options) {
+  return guarded([&]() -> Result<Dataset> {
+    std::vector<pipeline::Source> images;
+    for (const EpisodeColumn& column : options.columns)
+      if (const auto* const of = std::get_if<EpisodeImages>(&column)) images.push_back(of->images.impl_->source);
+    FEEDLINE_TRY(auto opened, pipeline::Source::episodes(std::move(options), images));
+    return Dataset(std::make_shared<Dataset::Impl>(std::move(opened)));
+  });
+}
+
 Result<TableCells> read_table(const std::string& source) {
   return guarded([&] { return pipeline::read_table(source); });
 }

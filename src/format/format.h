@@ -42,6 +42,13 @@ enum class FieldKind : std::uint8_t {
 std::string_view name_of(FieldKind kind);
 std::optional<FieldKind> field_kind_of(std::string_view name);
 
+// Frames that the format chooses for each sample, instead of clip() or frames().
+struct ChosenByFormat {
+  Shape axes;                // before those of a frame: (), or (frames,)
+  std::optional<Size> size;  // of all frames, if known
+  double tolerance = 0;  // seconds by which a video's frame may differ from its time, exclusive; 0: images, no video
+};
+
 struct FieldDescription {
   std::string name;  // "image", "label", or the extension that the user requested
   FieldKind kind = FieldKind::kImage;
@@ -49,6 +56,7 @@ struct FieldDescription {
   bool may_be_absent = false;  // with Missing::kNone: some samples lack the field
   Element pad{};               // for a RecordFormat's ragged array: pads shorter rows
   bool has_labels = false;     // kVolume: the elements are labels, which are not interpolated
+  std::shared_ptr<const ChosenByFormat> frames = nullptr;  // of a video
 };
 
 struct OpenOptions {

@@ -74,6 +74,9 @@ struct Record {
     std::string object{};
     std::shared_ptr<const Volume> volume{};  // volume fields, which are read in boxes
     std::optional<Shape> origin{};           // of the sample's patch, if the format chose it
+    // Of videos whose format chooses the frames: their times in seconds from the first frame, or encoded images.
+    std::vector<double> times{};
+    std::vector<std::span<const std::byte>> images{};
   };
   std::vector<Field> fields;        // in the order of Format::fields()
   ByteBuffer storage;               // owns the bytes that were read

@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "format/format.h"
 #include "pipeline/batch_scheduler.h"
+#include "pipeline/fields/video_decoders.h"
 #include "pipeline/planning/memory_share.h"
 #include "pipeline/planning/thread_placement.h"
 #include "pipeline/sample/function_watch.h"
@@ -60,6 +61,7 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       // batch, device: memory and destination of batches
       scheduler_(std::make_unique<BatchScheduler>(
           BatchScheduler::Parts{*recipe_, plan_, policy_, counters_, progress_, ahead_.get(), device_})) {
+  if (recipe_->has_clips) decoders_ = std::make_shared<VideoDecoders>(plan_.decoder_budget);
   for (int i = 0; i < plan_.threads && recipe_->mapping; ++i) watches_.push_back(std::make_shared<FunctionWatch>());
   // ---- connections; the first epoch starts the threads
 }
@@ -123,7 +125,7 @@ Result<void> Pipeline::start_threads(bool feeds_gpu) {
 void Pipeline::work(std::size_t worker) {
   auto& stages = counters_[worker];
   RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(), memory::sample_limit(plan_.memory_budget),
-                   watches_.empty() ? nullptr : watches_[worker], plan_.mix.get());
+                   watches_.empty() ? nullptr : watches_[worker], plan_.mix.get(), decoders_);
   Worker(worker, *scheduler_, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress_[worker])
       .run();
 }
@@ -288,6 +290,7 @@ LoaderStats Pipeline::stats() const {
   scheduler_->add_to(stats);
   add_calls(stats);
   add_second_requests(stats);
+  if (decoders_) stats.video = decoders_->stats();
   return stats;
 }
 

@@ -28,6 +28,7 @@ class Epoch;
 class BatchScheduler;
 class FunctionWatch;
 class ReadAhead;
+class VideoDecoders;
 class VersionCheck;
 struct Progress;
 
@@ -99,6 +100,7 @@ class Pipeline {
   std::vector<telemetry::ThreadCounters> counters_;      // one per worker, then the consumer's
   std::vector<Progress> progress_;                       // one per worker
   std::vector<std::shared_ptr<FunctionWatch>> watches_;  // one per worker, if the recipe has a function
+  std::shared_ptr<VideoDecoders> decoders_;              // nullptr: no clips
   std::unique_ptr<const CopyMemory> copy_memory_;        // part of the budget, if a storage backend is cached
   std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format does not support read-ahead
   std::unique_ptr<VersionCheck> versions_;               // nullptr: all objects were checked when opened

@@ -66,8 +66,9 @@ std::shared_ptr<const DeviceElements> make_device_elements(const Pointwise& poin
 // Compiles the operations from `first` on. Requires: the operations before `first` change only pixels.
 Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> operations, std::size_t first,
                                                   CompiledChain::Input input, std::optional<DType> dtype, Layout layout,
-                                                  Chain::OutputSize size, Chain::Elements elements) {
-  FEEDLINE_TRY(const Inferred inferred, infer(operations));
+                                                  Chain::OutputSize size, Chain::Elements elements,
+                                                  std::optional<Size> image = {}) {
+  FEEDLINE_TRY(const Inferred inferred, infer(operations, image));
   if (inferred.values != PixelValues::kBytes)
     return config_error("decode: dtype= supports neither views nor videos; omit dtype=");
   if (!inferred.size && size == Chain::OutputSize::kFixed)
@@ -109,11 +110,12 @@ Result<std::shared_ptr<const Chain>> compile_from(std::span<const Operation> ope
 }  // namespace
 
 Result<std::shared_ptr<const Chain>> Chain::compile(std::span<const Operation> operations, std::optional<DType> dtype,
-                                                    Layout layout, OutputSize size, Elements elements) {
-  FEEDLINE_TRY(const Inferred inferred, infer(operations));
+                                                    Layout layout, OutputSize size, Elements elements,
+                                                    std::optional<Size> image) {
+  FEEDLINE_TRY(const Inferred inferred, infer(operations, image));
   return compile_from(operations, 0,
                       {.mode = inferred.mode, .fidelity = inferred.fidelity, .applies_exif = inferred.applies_exif},
-                      dtype, layout, size, elements);
+                      dtype, layout, size, elements, image);
 }
 
 Result<std::shared_ptr<const Chain>> Chain::compile_rest(std::span<const Operation> operations, std::size_t first,

@@ -77,12 +77,13 @@ class Chain {
   // extents are then kAnyLength, and apply() receives a row of the size that draw() returned. elements: with kOnDevice,
   // a row contains bytes if the device can convert them to floats; device_elements() then describes the conversion, and
   // output() describes the bytes. kOnDeviceUnderRectangles also allows rectangles after operations on values, with one
-  // value per channel.
+  // value per channel. input: the size of all images, if known.
   enum class OutputSize : std::uint8_t { kFixed, kAny };
   enum class Elements : std::uint8_t { kMade, kOnDevice, kOnDeviceUnderRectangles };
   static Result<std::shared_ptr<const Chain>> compile(std::span<const Operation> operations, std::optional<DType> dtype,
                                                       Layout layout, OutputSize size = OutputSize::kFixed,
-                                                      Elements elements = Elements::kMade);
+                                                      Elements elements = Elements::kMade,
+                                                      std::optional<Size> input = {});
   // Compiles the operations from `first` on, for pixels that Preparation has made with the earlier operations. The
   // draws and the output equal those of the whole chain.
   static Result<std::shared_ptr<const Chain>> compile_rest(std::span<const Operation> operations, std::size_t first,

@@ -54,6 +54,7 @@ NOT_RUN = {
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
     ("videos.md", ""): "FFmpeg; tests/python/test_videos.py",
     ("volumes.md", ""): "files; tests/python/test_volumes.py",
+    ("robots.md", ""): "FFmpeg; tests/python/test_lerobot.py",
 }
 
 

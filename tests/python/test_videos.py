@@ -321,3 +321,37 @@ def test_verify_decodes_videos(folder: Path, tmp_path: Path) -> None:
     report = feedline.open(tmp_path).verify(decode=True)
     found = [(finding.code, finding.about["key"]) for finding in report.findings]
     assert found == [("undecodable_sample", "b"), ("undecodable_sample", "c")]
+
+
+# ---- memory of decoders, and statistics ----
+
+
+def test_statistics_count_decoders_and_bytes(folder: Path) -> None:
+    with feedline.open(folder).resize((32, 32)).clip(frames=2, start=0).loader(2, epochs=1, output="numpy") as loader:
+        assert len(list(loader)) == 2
+        video = loader.stats()["video"]
+    assert video["opens"] == 3
+    assert video["open_s"] > 0
+    assert video["frames"] >= 6
+    assert 0 < video["bytes_used"] <= video["bytes_fetched"]
+    assert 0 < video["decoder_bytes_peak"] <= video["decoder_budget"] == 256_000_000
+
+
+def test_a_budget_for_one_decoder_decodes_one_clip_at_a_time(folder: Path, truth: list[Any]) -> None:
+    one = made_videos.SIZE[0] * made_videos.SIZE[1] * 21 + 2**20
+    dataset = feedline.open(folder).frames([3, 9]).center_crop(made_videos.SIZE)
+    with dataset.loader(1, num_workers=3, decoder_budget=one, epochs=10, output="numpy") as loader:
+        for i, batch in enumerate(loader):
+            assert same_frames(batch.video[0], truth[i % 3][[3, 9]])
+        assert loader.stats()["video"]["decoder_bytes_peak"] == one
+
+
+def test_a_video_over_the_budget_is_an_error(folder: Path) -> None:
+    dataset = feedline.open(folder).frames([0]).center_crop(8)
+    with (
+        pytest.raises(ConfigError, match=r"70 x 50 pixels takes about 1122076 bytes, but decoder_budget is 1000000"),
+        dataset.loader(1, decoder_budget="1 MB", output="numpy") as loader,
+    ):
+        next(iter(loader))
+    with pytest.raises(ConfigError, match="decoder_budget is for clips of videos, but .* have none"):
+        feedline.open(folder).loader(1, decoder_budget="1 MB")

@@ -212,6 +212,52 @@ class RowColumns {
   std::shared_ptr<const std::vector<std::int64_t>> offsets_;  // offsets of the last list column
 };
 
+using Steps = std::optional<std::vector<std::int64_t>>;
+using Extents = std::optional<std::pair<int, int>>;  // height, width
+
+std::optional<Size> size_of_frames(const Extents& size) {
+  return size ? std::optional(Size{size->first, size->second}) : std::nullopt;
+}
+
+// See EpisodeOptions. Columns are in the order of the fields.
+class EpisodeColumns {
+ public:
+  void add_numbers(const NumberRow& row, Steps steps) {
+    options_.columns.emplace_back(EpisodeNumbers{named_array(row), std::move(steps)});
+  }
+  void add_pads(const std::string& name, const std::vector<std::int64_t>& steps) {
+    options_.columns.emplace_back(EpisodePads{name, steps});
+  }
+  // cell_of_row: None if each row has its own cell.
+  void add_texts(const std::string& name, const Cells& cells, const std::optional<NumberRow>& cell_of_row) {
+    options_.columns.emplace_back(EpisodeTexts{name, cells, cell_of_row ? named_array(*cell_of_row) : NamedArray{}});
+  }
+  void add_videos(const std::string& name, const Cells& paths, const std::vector<double>& begins,
+                  const NumberRow& times, double tolerance, Steps steps, const Extents& size) {
+    options_.columns.emplace_back(
+        EpisodeVideos{name, paths, begins, named_array(times), tolerance, std::move(steps), size_of_frames(size)});
+  }
+  void add_images(const std::string& name, const Dataset& images, const std::string& field, Steps steps,
+                  const Extents& size) {
+    options_.columns.emplace_back(EpisodeImages{name, images, field, std::move(steps), size_of_frames(size)});
+  }
+  void set_unopened(const std::vector<std::tuple<std::string, std::string, std::string, std::string>>& columns) {
+    for (const auto& [name, holds, reason, spec] : columns) options_.unopened.push_back({name, holds, reason, spec});
+  }
+  Dataset open(const std::string& source, const std::string& format, const std::vector<std::int64_t>& ends,
+               const nb::dict& arguments) {
+    EpisodeOptions options = options_;
+    options.source = source;
+    options.format = format;
+    options.ends = ends;
+    options.options = open_options_of(arguments);
+    return unwrap(without_gil([&] { return episodes(std::move(options)); }));
+  }
+
+ private:
+  EpisodeOptions options_;
+};
+
 // most: the number of rows to return; None: all.
 nb::list texts_of(const TextCells& cells, std::optional<std::uint64_t> most) {
   // Only the form that read_table() makes: other cells are Python's own.
@@ -295,6 +341,19 @@ void bind_rows(nb::module_& module) {
       .def("set_unopened", &RowColumns::set_unopened, "columns"_a)
       .def("open", &RowColumns::open, "source"_a, "options"_a,
            nb::sig("def open(self, source: str, options: dict[str, typing.Any]) -> Dataset"));
+  nb::class_<EpisodeColumns>(module, "EpisodeColumns")
+      .def(nb::init<>())
+      .def("add_numbers", &EpisodeColumns::add_numbers, "row"_a, "steps"_a.none())
+      .def("add_pads", &EpisodeColumns::add_pads, "name"_a, "steps"_a)
+      .def("add_texts", &EpisodeColumns::add_texts, "name"_a, "cells"_a, "cell_of_row"_a.none())
+      .def("add_videos", &EpisodeColumns::add_videos, "name"_a, "paths"_a, "begins"_a, "times"_a, "tolerance"_a,
+           "steps"_a.none(), "size"_a.none())
+      .def("add_images", &EpisodeColumns::add_images, "name"_a, "images"_a, "field"_a, "steps"_a.none(),
+           "size"_a.none())
+      .def("set_unopened", &EpisodeColumns::set_unopened, "columns"_a)
+      .def("open", &EpisodeColumns::open, "source"_a, "format"_a, "ends"_a, "options"_a,
+           nb::sig("def open(self, source: str, format: str, ends: collections.abc.Sequence[int], options: dict[str, "
+                   "typing.Any]) -> Dataset"));
   module.def("read_table", &table_columns, "source"_a,
              nb::sig("def read_table(source: str) -> tuple[str, list[tuple[str, str, TextCells, bytes, bytes]], "
                      "list[tuple[str, str]]]"));

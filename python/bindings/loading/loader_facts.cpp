@@ -102,15 +102,25 @@ inline constexpr auto kMembers<BlockStats> = std::tuple(Member{"blocks", &BlockS
                                                         Member{"delivered_bytes", &BlockStats::delivered_bytes});
 
 template <>
-inline constexpr auto kMembers<LoaderStats> = std::tuple(
-    Member{"threads", &LoaderStats::threads}, Member{"batches", &LoaderStats::batches},
-    Member{"samples", &LoaderStats::samples}, Member{"bad_samples", &LoaderStats::bad_samples},
-    Member{"wall_s", &LoaderStats::wall_s}, Member{"ready_batches", &LoaderStats::ready_batches},
-    Member{"held_bytes", &LoaderStats::held_bytes}, Member{"held_bytes_peak", &LoaderStats::held_bytes_peak},
-    Member{"budget_bytes", &LoaderStats::budget_bytes}, Member{"cache", &LoaderStats::cache},
-    Member{"controller", &LoaderStats::controller}, Member{"map", &LoaderStats::map}, Member{"mix", &LoaderStats::mix},
-    Member{"hedge", &LoaderStats::hedge}, Member{"checkpoints", &LoaderStats::checkpoints},
-    Member{"blocks", &LoaderStats::blocks}, Member{"stages", &LoaderStats::stages, &by_name});
+inline constexpr auto kMembers<VideoStats> = std::tuple(Member{"opens", &VideoStats::opens},
+                                                        Member{"open_s", &VideoStats::open_s},
+                                                        Member{"frames", &VideoStats::frames},
+                                                        Member{"bytes_fetched", &VideoStats::bytes_fetched},
+                                                        Member{"bytes_used", &VideoStats::bytes_used},
+                                                        Member{"decoder_budget", &VideoStats::decoder_budget},
+                                                        Member{"decoder_bytes_peak", &VideoStats::decoder_bytes_peak});
+
+template <>
+inline constexpr auto kMembers<LoaderStats> =
+    std::tuple(Member{"threads", &LoaderStats::threads}, Member{"batches", &LoaderStats::batches},
+               Member{"samples", &LoaderStats::samples}, Member{"bad_samples", &LoaderStats::bad_samples},
+               Member{"wall_s", &LoaderStats::wall_s}, Member{"ready_batches", &LoaderStats::ready_batches},
+               Member{"held_bytes", &LoaderStats::held_bytes}, Member{"held_bytes_peak", &LoaderStats::held_bytes_peak},
+               Member{"budget_bytes", &LoaderStats::budget_bytes}, Member{"cache", &LoaderStats::cache},
+               Member{"controller", &LoaderStats::controller}, Member{"map", &LoaderStats::map},
+               Member{"mix", &LoaderStats::mix}, Member{"hedge", &LoaderStats::hedge},
+               Member{"checkpoints", &LoaderStats::checkpoints}, Member{"blocks", &LoaderStats::blocks},
+               Member{"video", &LoaderStats::video}, Member{"stages", &LoaderStats::stages, &by_name});
 
 template <>
 inline constexpr auto kMembers<BadSample> = std::tuple(Member{"exception", &BadSample::error, &to_exception},

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 # Formats of datasets that no source can be opened as: the engine inspects them, or explains why it does not.
-_WITHOUT_SOURCE = ("arrays", "mix", "rows", "tokens", "volumes")
+_WITHOUT_SOURCE = ("arrays", "lerobot", "mix", "rows", "tokens", "volumes")
 
 
 class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokenized):
@@ -664,6 +664,7 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         drop_last: bool = False,
         num_workers: int | Literal["auto"] = "auto",
         memory_budget: int | str | None = None,
+        decoder_budget: int | str | None = None,
         in_order: bool = True,
         on_error: literals.OnError = "raise",
         error_budget: int = 0,
@@ -712,6 +713,9 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
                 process may use and activates as many as the training loop needs: see docs/tuning-live.md and
                 ``stats()["controller"]``.
             memory_budget: maximum size of prefetched batches, in bytes or as text such as ``"512 MB"`` or ``"2 GiB"``.
+            decoder_budget: for clips: maximum memory of the video decoders that are open at once, in bytes or as text;
+                threads wait until there is enough. Each takes about 21 bytes per pixel of a frame, such as 7 MB at 640
+                x 480. None allows 256 MB, or one decoder if that is more.
             in_order: False delivers batches as they complete. With several ranks, batches are still delivered in order,
                 so that one state applies to all ranks.
             on_error: handling of a bad sample: ``"raise"`` a DataError or StorageError instead of its batch,

@@ -7,4 +7,5 @@ FORMATS = (
     "folder", "tar", "tfrecord", "arrow", "parquet", "mds", "litdata", "lmdb", "numpy", "megatron", "datatrove",
     "table", "coco", "voc", "yolo", "pixels",
 )  # fmt: skip
+EPISODES = ("lerobot",)  # read by data/lerobot
 MANIFESTS = ("nemo", "kaldi", "lhotse", "common_voice", "librispeech")  # of speech, read by data/manifests

@@ -68,6 +68,7 @@ CHECKS: dict[str, Callable[[str, str, Any], Any]] = {
     "drop_last": arguments.flag,
     "num_workers": _thread_count,
     "memory_budget": arguments.byte_count,
+    "decoder_budget": arguments.byte_count,
     "in_order": arguments.flag,
     "on_error": _word,
     "error_budget": lambda where, name, value: arguments.integer(where, name, value, low=0, high=_BIG),
@@ -89,7 +90,7 @@ CHECKS: dict[str, Callable[[str, str, Any], Any]] = {
 }
 # None keeps the engine's default of these.
 _OPTIONAL = frozenset(
-    {"batch_size", "memory_budget", "dtype", "timeout", "max_tokens", "max_seconds", "num_classes", "partner"}
+    {"batch_size", "memory_budget", "decoder_budget", "dtype", "timeout", "max_tokens", "max_seconds", "num_classes", "partner"}
 )
 
 

@@ -18,7 +18,7 @@ from ..machine import media_libraries
 from . import arguments, hub, literals, recorded_calls, videos
 from . import volumes as volume_files
 from .dataset import Dataset
-from .format_names import FORMATS, MANIFESTS
+from .format_names import EPISODES, FORMATS, MANIFESTS
 from .source_spec import SourceSpec
 from .storage import node_cache, verification
 
@@ -50,6 +50,7 @@ def open(
     crowd: literals.Crowd | None = None,
     documents: bool = False,
     volumes: bool = False,
+    delta_timestamps: Mapping[str, Sequence[float]] | None = None,
     **storage: Any,
 ) -> Dataset:
     """Opens a dataset.
@@ -70,6 +71,7 @@ def open(
             - volumes: NIfTI files, or a folder of them; Zarr arrays and groups; HDF5 files. A tuple of paths is a
               sample with one volume for each field: ``[("image.nii.gz", "mask.nii.gz"), ...]``, by default the fields
               ``image`` and ``mask``, and for NIfTI ``affine``, float64 (4, 4); see docs/volumes.md
+            - recordings of robots in LeRobot's formats v3.0 and v2.1: a folder or its URL (docs/robots.md)
             - token files of Megatron, by the names of their indexes (``"train_text_document.idx"``). A sample is the
               field ``tokens`` (int64) with ``tokens_length``, and ``mode`` if the index has modes
             - a list of shards by wids, timm or OpenCLIP, or a file that :meth:`Dataset.cache` has finished
@@ -83,7 +85,7 @@ def open(
         format: ``"folder"``, ``"tar"``, ``"tfrecord"``, ``"arrow"``, ``"parquet"``, ``"mds"``, ``"litdata"``,
             ``"lmdb"``, ``"numpy"``, ``"megatron"``, ``"datatrove"``, ``"table"``, ``"coco"``, ``"voc"``,
             ``"yolo"`` or ``"pixels"``; for speech ``"nemo"``, ``"kaldi"``, ``"lhotse"``, ``"common_voice"`` or
-            ``"librispeech"`` (docs/audio.md); by default recognised by name and content.
+            ``"librispeech"`` (docs/audio.md); for robots ``"lerobot"``; by default recognised by name and content.
         fields: one spec per field; by default an image and a label. By format:
 
             - tars: an extension, or alternatives joined by ``;``: ``("jpg;png", "mask.png", "boxes.npy", "cls")``
@@ -146,6 +148,9 @@ def open(
         documents: for Megatron's token files: a sample is a document, whose sequences are joined, instead of a
             sequence.
         volumes: each ``.npy`` file is one volume, instead of rows.
+        delta_timestamps: for LeRobotDatasets: for keys of the dataset, seconds relative to each sample. The field then
+            has one row or frame for each of them, and ``KEY_is_pad``, bool of shape (rows), is true for those outside
+            the episode, which contain its first or last row. Must be multiples of 1/fps, within 0.1 ms.
         dtype, window, storage: not supported in this version.
 
     Raises:
@@ -168,6 +173,14 @@ def open(
         return recorded_calls.made_by(made, "data.sources:open", options=given)
     if volumes:
         raise ConfigError(f"open: volumes=True is for .npy files, not {source!r}")
+    if delta_timestamps is not None or (_has_episodes(source) if format is None else _is_any(format, EPISODES)):
+        from .lerobot import opening as lerobot
+
+        folder = spec_of(source, format, fields, None, "error").source
+        if format is not None and format not in EPISODES:
+            raise ConfigError(f"open: delta_timestamps is for LeRobotDatasets, not for format={format!r}")
+        made = lerobot.open_lerobot(folder, fields, delta_timestamps, cache, cache_limit, hedge)
+        return recorded_calls.made_by(made, "data.sources:open", options=given)
     manifest = format_of_manifest(source) if format is None else format if isinstance(format, str) else ""
     if manifest in MANIFESTS:
         from .manifests import opening
@@ -209,6 +222,22 @@ def open(
     return recorded_calls.made_by(Dataset(engine, spec), "data.sources:open", options=given)
 
 
+def _is_any(format: Any, names: Sequence[str]) -> bool:
+    return isinstance(format, str) and format in names
+
+
+def _has_episodes(source: Any) -> bool:
+    """Whether the source is the folder of a LeRobotDataset. For the URL of a folder, this takes one request."""
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if not isinstance(path, str):
+        return False
+    if not os.path.isfile(os.path.join(path, "meta", "info.json")) and not ("://" in path and path.endswith("/")):
+        return False
+    from .lerobot import metadata
+
+    return metadata.is_dataset(metadata.Folder(path))
+
+
 def format_of_manifest(source: Any) -> str:
     """Returns the format of a manifest or several, or an empty string for other sources."""
     given = [source] if isinstance(source, str | os.PathLike) else source
@@ -225,8 +254,12 @@ def format_of_manifest(source: Any) -> str:
 
 
 def opened_manifest(source: Any, format: Any, fields: Any) -> Dataset | None:
-    """Opens a source that is a manifest; None for any other."""
-    is_manifest = format in MANIFESTS if format is not None else format_of_manifest(source) in MANIFESTS
+    """Opens a source that is a manifest or has episodes; None for any other."""
+    is_manifest = (
+        _is_any(format, (*MANIFESTS, *EPISODES))
+        if format is not None
+        else format_of_manifest(source) in MANIFESTS or _has_episodes(source)
+    )
     return open(source, format=format, fields=fields) if is_manifest else None
 
 
@@ -401,7 +434,7 @@ def spec_of(
         )
     specs = arguments.field_specs("open", fields)
     if format is not None:
-        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS))
+        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS, *EPISODES))
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     has_index = index is not None and not (isinstance(index, str) and not index)
     index_path = arguments.output_path("open", "index", index) if has_index else ""

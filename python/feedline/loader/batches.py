@@ -15,8 +15,8 @@ from .unopened import UnopenedColumn, explained
 
 
 class Batch(tuple[Any, ...]):
-    """A batch or a sample, as a named tuple of its fields: use ``batch.image``, ``batch[0]`` or ``image, label =
-    batch``.
+    """A batch or a sample, as a named tuple of its fields: use ``batch.image``, ``batch["image"]``, ``batch[0]`` or
+    ``image, label = batch``.
 
     ``_fields`` contains the resulting names. Field names that are not valid in Python are changed: ``"mask.png"``
     becomes ``mask_png``, and ``"class"`` becomes ``class_``. Type checkers treat every field as ``Any``; to give a
@@ -66,8 +66,17 @@ def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()
             text += f"; its fields are {shown}"
         raise AttributeError(text, name=name, obj=batch)
 
+    def item(batch: Any, key: Any) -> Any:
+        if not isinstance(key, str):
+            return tuple.__getitem__(batch, key)
+        name = key if key in names else attribute_names((key,))[0]
+        if name not in names:
+            raise KeyError(f"there is no field {key!r}; the fields are {', '.join(names)}")
+        return tuple.__getitem__(batch, names.index(name))
+
     members = {
         "__slots__": (),
+        "__getitem__": item,
         "__getattr__": explain,
         "__repr__": lambda batch: shown_fields.text("Batch", names, batch, unopened),
         "_repr_html_": lambda batch: shown_fields.html("Batch", names, batch, unopened),

@@ -35,6 +35,11 @@ Entries that are None if they do not apply:
   the number of ``blocks`` that were decompressed, their ``bytes`` after decompression, and ``delivered_bytes``, the
   size of the values that were read.
 
+- ``video``: for clips, the number of decoders that were opened (``opens``) and the time it took (``open_s``); the
+  ``frames`` that were decoded, wanted or not; ``bytes_fetched`` from files, and ``bytes_used``, the size of the packets
+  that were decoded; ``decoder_budget``, and ``decoder_bytes_peak``, the largest estimated memory of decoders that were
+  open at once.
+
 ``stages`` maps the name of each stage (``storage``, ``decode``, ``transform``, ``batch``, ``consumer``) to a dict:
 
 - ``items``, ``bytes``: output of the stage, counted in batches for ``batch`` and ``consumer``, and in samples for the

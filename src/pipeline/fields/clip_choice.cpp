@@ -144,4 +144,23 @@ Result<void> choose_frames(const op::Frames& wanted, const decode::VideoIndex& i
   return {};
 }
 
+Result<void> choose_frames(std::span<const double> times, double tolerance, const decode::VideoIndex& index,
+                           const decode::ShownFrames& shown, ChosenFrames& chosen) {
+  chosen.frames.clear();
+  chosen.are_pads.clear();
+  FEEDLINE_CHECK_OK(check_frames(shown));
+  FEEDLINE_CHECK_OK(check_times(index));
+  for (const double time : times) {
+    std::uint64_t frame = shown.at(time).value_or(time < 0 ? 0 : shown.count() - 1);
+    if (frame + 1 < shown.count() && shown.time(frame + 1) - time < time - shown.time(frame)) ++frame;
+    if (!(std::abs(shown.time(frame) - time) < tolerance))
+      return data_error("the video has no frame within " + number(tolerance) + " s of " + number(time) +
+                            " s, where the metadata expects one: it has " + std::to_string(shown.count()) +
+                            " frames and ends at " + number(shown.duration()) + " s",
+                        "decode");
+    chosen.frames.push_back(frame);
+  }
+  return {};
+}
+
 }  // namespace feedline::pipeline

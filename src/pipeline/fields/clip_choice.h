@@ -4,6 +4,7 @@
 // Chooses the frames of a video's clips. Pure functions.
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/random.h"
@@ -28,5 +29,9 @@ Result<void> choose_frames(const op::Clip& clip, const decode::VideoIndex& index
                            base::Random random, ChosenFrames& chosen);
 Result<void> choose_frames(const op::Frames& wanted, const decode::VideoIndex& index, const decode::ShownFrames& shown,
                            ChosenFrames& chosen);
+
+// times: seconds from the first frame. Each selects the nearest frame, which differs by less than `tolerance`.
+Result<void> choose_frames(std::span<const double> times, double tolerance, const decode::VideoIndex& index,
+                           const decode::ShownFrames& shown, ChosenFrames& chosen);
 
 }  // namespace feedline::pipeline

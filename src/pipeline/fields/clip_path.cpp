@@ -15,6 +15,7 @@ namespace feedline::pipeline {
 using telemetry::Stage;
 
 Shape ClipPlan::shape() const {
+  if (given) return given->axes;
   if (!clip) return {static_cast<std::int64_t>(frames->frames.size() + frames->times.size())};
   const Shape one{frames_of(*clip)};
   return clip->clips == 1 ? one : one.with_front(clip->clips);
@@ -32,29 +33,63 @@ ClipPath::ClipPath(std::vector<FieldSpec> specs, ClipPlan plan, std::shared_ptr<
     : FieldPath(std::move(specs)), plan_(std::move(plan)), chain_(std::move(chain)), indexes_(std::move(indexes)) {}
 
 void ClipPath::add_scratch(FieldScratch& scratch) const {
-  if (!scratch.video) scratch.video = std::make_unique<VideoScratch>(*decode::ffmpeg_library());
+  if (!scratch.video) scratch.video = std::make_unique<VideoScratch>();
+  if (!plan_.are_images() && !scratch.video->decoder) scratch.video->decoder.emplace(*decode::ffmpeg_library());
 }
 
 Result<void> ClipPath::fill_rows(const memory::Record::Field& stored, FieldWork& work,
                                  std::span<memory::Row> rows) const {
   VideoScratch& scratch = *work.scratch.video;
   const std::uint64_t started = base::now_ns();
+  if (plan_.are_images())
+    return transform(work, rows.front(), started, stored.images.size(),
+                     [&](const auto& sink) { return decode_images(stored, scratch, sink); });
   FEEDLINE_CHECK_OK(scratch.source.open(stored));
-  const auto all = [&]() -> Result<void> {
-    FEEDLINE_TRY(const auto video, indexes_->find(scratch.source, plan_.video_stream()));
-    FEEDLINE_CHECK_OK(plan_.clip ? choose_frames(*plan_.clip, video->index, video->shown,
-                                                 base::Random(work.key, plan_.stream), scratch.chosen)
-                                 : choose_frames(*plan_.frames, video->index, video->shown, scratch.chosen));
-    FEEDLINE_CHECK_OK(decode(*video, work, rows.front(), started));
-    return fill_facts(*video, work, rows);
-  };
-  auto filled = all();
+  auto filled = fill_from_video(stored, work, rows, started);
   scratch.source.close();
   return filled;
 }
 
-Result<void> ClipPath::decode(const IndexedVideo& video, FieldWork& work, memory::Row& row,
-                              std::uint64_t started) const {
+Result<void> ClipPath::fill_from_video(const memory::Record::Field& stored, FieldWork& work,
+                                       std::span<memory::Row> rows, std::uint64_t started) const {
+  VideoScratch& scratch = *work.scratch.video;
+  FEEDLINE_TRY(const auto video, indexes_->find(scratch.source, plan_.video_stream()));
+  const auto choose = [&]() -> Result<void> {
+    if (plan_.clip)
+      return choose_frames(*plan_.clip, video->index, video->shown, base::Random(work.key, plan_.stream),
+                           scratch.chosen);
+    if (plan_.frames) return choose_frames(*plan_.frames, video->index, video->shown, scratch.chosen);
+    return choose_frames(stored.times, plan_.given->tolerance, video->index, video->shown, scratch.chosen);
+  };
+  FEEDLINE_CHECK_OK(choose());
+  const auto& frames = scratch.chosen.frames;
+  FEEDLINE_CHECK_OK(transform(work, rows.front(), started, frames.size(), [&](const auto& sink) -> Result<void> {
+    VideoDecoders::Reserved reserved;
+    if (scratch.decoders) {
+      FEEDLINE_TRY(reserved, scratch.decoders->reserve(video->index));
+    }
+    const auto before = scratch.decoder->counts();
+    auto decoded = scratch.decoder->decode(video->index, video->shown, scratch.source, frames, sink);
+    if (scratch.decoders) scratch.decoders->count(before, scratch.decoder->counts());
+    return decoded;
+  }));
+  return fill_facts(*video, work, rows);
+}
+
+Result<void> ClipPath::decode_images(const memory::Record::Field& stored, VideoScratch& scratch,
+                                     const decode::ClipDecoder::Sink& sink) const {
+  for (std::size_t i = 0; i < stored.images.size(); ++i) {
+    FEEDLINE_TRY(const decode::ImageHeader header, scratch.images.open(stored.images[i], chain_->applies_exif()));
+    const Box whole{.width = header.width, .height = header.height};
+    FEEDLINE_CHECK_OK(scratch.images.decode(whole, chain_->color_mode(), scratch.image));
+    FEEDLINE_CHECK_OK(sink(i, scratch.image.view()));
+  }
+  return {};
+}
+
+template <typename Decode>
+Result<void> ClipPath::transform(FieldWork& work, memory::Row& row, std::uint64_t started, std::size_t frames,
+                                 Decode decode) const {
   VideoScratch& scratch = *work.scratch.video;
   std::optional<Size> size;
   ArrayView out;
@@ -63,13 +98,19 @@ Result<void> ClipPath::decode(const IndexedVideo& video, FieldWork& work, memory
   // the size is that of the decoded frames, which a container may report wrongly
   const auto begin = [&](Size of_frame) -> Result<void> {
     size = of_frame;
+    if (plan_.given && plan_.given->size &&
+        (of_frame.width != plan_.given->size->width || of_frame.height != plan_.given->size->height))
+      return data_error("the frames have " + std::to_string(of_frame.width) + " x " + std::to_string(of_frame.height) +
+                            " pixels, but the metadata states " + std::to_string(plan_.given->size->width) + " x " +
+                            std::to_string(plan_.given->size->height),
+                        "decode");
     FEEDLINE_CHECK_OK(chain_->draw(of_frame, work.key, scratch.drawing));
     const Shape one = shape_drawn(*chain_, scratch.drawing);
     frame_bytes = ArraySpec{specs().front().array.dtype, one}.bytes();
     FEEDLINE_TRY(out, destination(row, plan_.shape_of(one), work));
     return {};
   };
-  const auto sink = [&](std::size_t position, memory::PixelView pixels) -> Result<void> {
+  const decode::ClipDecoder::Sink sink = [&](std::size_t position, memory::PixelView pixels) -> Result<void> {
     const std::uint64_t arrived = base::now_ns();
     const Size of_frame{pixels.height, pixels.width};
     if (!size) FEEDLINE_CHECK_OK(begin(of_frame));
@@ -86,11 +127,11 @@ Result<void> ClipPath::decode(const IndexedVideo& video, FieldWork& work, memory
     transform_ns += base::now_ns() - arrived;
     return {};
   };
-  FEEDLINE_CHECK_OK(scratch.decoder.decode(video.index, video.shown, scratch.source, scratch.chosen.frames, sink));
+  FEEDLINE_CHECK_OK(decode(sink));
   // one item each, as if all decoding came first
   const std::uint64_t ended = base::now_ns(), middle = ended - transform_ns;
   work.meter.count(Stage::kDecode, started, middle, decoded);
-  work.meter.count(Stage::kTransform, middle, ended, frame_bytes * scratch.chosen.frames.size());
+  work.meter.count(Stage::kTransform, middle, ended, frame_bytes * frames);
   return {};
 }
 
@@ -121,8 +162,11 @@ Result<void> ClipPath::prepare(const memory::Record::Field& /*stored*/, FieldWor
 }
 
 std::vector<std::string> ClipPath::explain() const {
-  const Operation operation = plan_.clip ? Operation(*plan_.clip) : Operation(*plan_.frames);
-  std::vector<std::string> lines{describe(operation) + ", decoded with " + decode::ffmpeg_library()->version};
+  const std::string chosen = plan_.given  ? "frames of each sample"
+                             : plan_.clip ? describe(Operation(*plan_.clip))
+                                          : describe(Operation(*plan_.frames));
+  std::vector<std::string> lines{plan_.are_images() ? chosen
+                                                    : chosen + ", decoded with " + decode::ffmpeg_library()->version};
   for (std::string& line : chain_->explain()) lines.push_back(std::move(line));
   return lines;
 }

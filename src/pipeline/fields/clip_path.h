@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "decode/video/clip_decoder.h"
 #include "feedline/operation.h"
+#include "format/format.h"
 #include "pipeline/fields/clip_choice.h"
 #include "pipeline/fields/field_path.h"
 #include "pipeline/fields/video_indexes.h"
@@ -16,17 +18,19 @@
 
 namespace feedline::pipeline {
 
-// The clip() or frames() of a chain.
+// The frames of each sample: those of clip() or frames(), or those that the format chooses. One of the three is set.
 struct ClipPlan {
   std::optional<op::Clip> clip;
-  std::optional<op::Frames> frames;  // set if clip is not
-  std::uint32_t stream = 0;          // of the operation's random numbers
+  std::optional<op::Frames> frames;
+  std::optional<format::ChosenByFormat> given;
+  std::uint32_t stream = 0;  // of the operation's random numbers
 
-  std::optional<int> video_stream() const { return clip ? clip->stream : frames->stream; }
-  bool has_timestamps() const { return clip ? clip->timestamps : frames->timestamps; }
+  std::optional<int> video_stream() const { return clip ? clip->stream : frames ? frames->stream : std::nullopt; }
+  bool has_timestamps() const { return clip ? clip->timestamps : frames && frames->timestamps; }
   bool has_pads() const { return clip && clip->pad; }
   // (frames,), or (clips, frames) if there are several clips.
   Shape shape() const;
+  bool are_images() const { return given && given->tolerance == 0; }  // instead of a video
   // The same axes before those of a frame.
   Shape shape_of(const Shape& frame) const;
 };
@@ -50,7 +54,14 @@ class ClipPath final : public FieldPath {
   std::vector<std::string> explain() const override;
 
  private:
-  Result<void> decode(const IndexedVideo& video, FieldWork& work, memory::Row& row, std::uint64_t started) const;
+  Result<void> fill_from_video(const memory::Record::Field& stored, FieldWork& work, std::span<memory::Row> rows,
+                               std::uint64_t started) const;
+  // Applies the operations to all frames that `decode` passes to a sink.
+  template <typename Decode>
+  Result<void> transform(FieldWork& work, memory::Row& row, std::uint64_t started, std::size_t frames,
+                         Decode decode) const;
+  Result<void> decode_images(const memory::Record::Field& stored, VideoScratch& scratch,
+                             const decode::ClipDecoder::Sink& sink) const;
   Result<void> fill_facts(const IndexedVideo& video, FieldWork& work, std::span<memory::Row> rows) const;
 
   const ClipPlan plan_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "memory/volume.h"
 #include "pipeline/fields/audio_source.h"
 #include "pipeline/fields/clip_choice.h"
+#include "pipeline/fields/video_decoders.h"
 #include "pipeline/fields/video_source.h"
 #include "transform/chain.h"
 #include "transform/deep/deep_steps.h"
@@ -84,8 +86,10 @@ struct AudioScratch {
 };
 // State of one thread for videos.
 struct VideoScratch {
-  explicit VideoScratch(const decode::FfmpegLibrary& library) : decoder(library) {}
-  decode::ClipDecoder decoder;
+  std::optional<decode::ClipDecoder> decoder;  // if a field is a video
+  std::shared_ptr<VideoDecoders> decoders;     // of all threads; nullptr: no limit
+  decode::ImageDecoder images;
+  memory::PixelBuffer image;
   VideoSource source;
   ChosenFrames chosen;
   transform::Drawing drawing;

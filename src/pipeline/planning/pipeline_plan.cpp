@@ -180,6 +180,7 @@ Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options,
   plan.in_order = options.in_order || options.world_size > 1;
   plan.error_budget = options.error_budget;
   plan.timeout = options.timeout;
+  plan.decoder_budget = options.decoder_budget;
   plan.short_rows = rows_at_once(recipe) > 1;
   resolve_on_error(options.on_error, plan);
   resolve_threads(options, plan);
@@ -193,6 +194,9 @@ Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options,
 Result<void> check(const Recipe& recipe, const LoaderOptions& options) {
   FEEDLINE_CHECK_OK(check_options(options));
   if (recipe.format->size() == 0) return config_error("loader: the dataset \"" + recipe.dataset + "\" has no samples");
+  if (options.decoder_budget > 0 && !recipe.has_clips)
+    return config_error("loader: decoder_budget is for clips of videos, but the samples of \"" + recipe.dataset +
+                        "\" have none; omit it");
   return recipe.ragged || options.max_seconds > 0 ? check_ragged(options) : Result<void>();
 }
 

@@ -62,6 +62,7 @@ struct PipelinePlan {
   std::uint64_t read_ahead_bytes = 0;  // maximum for stored samples that are fetched ahead
   std::uint64_t copy_bytes = 0;        // maximum for pieces of shards in transfer to a cache
   std::uint64_t block_bytes = 0;       // maximum for decompressed blocks of the source
+  std::uint64_t decoder_budget = 0;    // maximum for open video decoders; 0: the usual one
 
   std::uint64_t bytes_for_batches() const { return memory_budget - read_ahead_bytes - copy_bytes - block_bytes; }
 };

@@ -301,10 +301,14 @@ Result<void> take_any(std::span<const std::byte> /*stored*/) { return {}; }
 // Returns the plan of clip() or frames() if a video's operations include one.
 Result<std::optional<ClipPlan>> clip_plan_of(const Field& field, const FieldStages& stages) {
   std::optional<ClipPlan> plan;
+  if (field.frames) plan.emplace(ClipPlan{.given = *field.frames});
   const auto operations = transform::operations_for(stages.operations, field.name);
   for (std::size_t i = 0; i < operations.size(); ++i) {
     const transform::Properties properties = operations[i]->properties();
     if (!properties.is_for_videos()) continue;
+    if (field.frames)
+      return config_error(std::string(name_of(operations[i])) + ": open() has chosen the frames of '" + field.name +
+                          "'; pass delta_timestamps= to open()");
     if (plan) return config_error(std::string(name_of(operations[i])) + ": '" + field.name + "' already has a clip");
     plan.emplace(ClipPlan{.stream = static_cast<std::uint32_t>(i)});
     if (properties.clip != nullptr) plan->clip = *properties.clip;
@@ -320,11 +324,13 @@ Made make_clip_path(const Field& field, const FieldStages& stages, BatchForm for
   if (stages.cache != nullptr)
     return config_error("cache: '" + field.name +
                         "' is a video, which a cache does not support; omit the field or the cache");
-  if (const auto& library = decode::ffmpeg_library(); !library) return std::unexpected(library.error());
+  if (const auto& library = decode::ffmpeg_library(); !library && !plan->are_images())
+    return std::unexpected(library.error());
   const auto operations = transform::operations_for(stages.operations, field.name);
   FEEDLINE_TRY(auto chain, compiled(form, [&](auto of_size) {
                  return transform::Chain::compile(operations, stages.dtype, stages.layout, of_size,
-                                                  transform::Chain::Elements::kMade);
+                                                  transform::Chain::Elements::kMade,
+                                                  plan->given ? plan->given->size : std::nullopt);
                }));
   const ArraySpec& one = chain->output();
   // the rows of facts are lists if a sample may lack the video
@@ -418,7 +424,8 @@ Made make_target_path(const Field& field, const FieldStages& stages, BatchForm f
 }
 
 bool has_clip(const Field& field, const FieldStages& stages) {
-  return std::ranges::any_of(transform::operations_for(stages.operations, field.name),
+  return field.frames != nullptr ||
+         std::ranges::any_of(transform::operations_for(stages.operations, field.name),
                              [](const Operation& operation) { return operation->properties().is_for_videos(); });
 }
 

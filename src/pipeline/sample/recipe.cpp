@@ -253,7 +253,8 @@ Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& op
       operations, [](const Operation& operation) { return is_for_audio(operation) || is_for_volumes(operation); });
   const bool are_only_videos = std::ranges::none_of(
       fields, [](const format::FieldDescription& field) { return is_pixels(field) && !is_video(field); });
-  if (std::ranges::any_of(fields, &is_video) && are_only_videos && of_videos == operations.end() &&
+  const auto needs_clip = [](const format::FieldDescription& field) { return is_video(field) && !field.frames; };
+  if (std::ranges::any_of(fields, needs_clip) && are_only_videos && of_videos == operations.end() &&
       of_pixels != operations.end())
     return config_error(std::string(name_of(*of_pixels)) +
                         ": operations apply to the frames of a clip; add clip() or frames()");
@@ -444,7 +445,9 @@ Result<std::shared_ptr<const Recipe>> make_recipe(const Source& source, const st
   FEEDLINE_CHECK_OK(take_fields(*recipe, {operations, dtype, layout, cache ? &*cache : nullptr, collations, map, views,
                                           *recipe->records, recipe->dataset, there.makes_elements && map == nullptr,
                                           there.decoder, rows_for, recipe->videos, source.foreground()}));
-  recipe->has_clips = std::ranges::any_of(operations, &is_for_videos);
+  recipe->has_clips =
+      std::ranges::any_of(operations, &is_for_videos) ||
+      std::ranges::any_of(recipe->format->fields(), [](const auto& field) { return field.frames != nullptr; });
   recipe->decoder = there.decoder;
   find_images(*recipe);
   order_fields(*recipe, operations);

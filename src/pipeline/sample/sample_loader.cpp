@@ -28,13 +28,14 @@ constexpr std::size_t kRetainedBytes = std::size_t{32} << 20;
 
 SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters,
                            std::unique_ptr<RecordReader> reader, std::uint64_t most_bytes,
-                           std::shared_ptr<FunctionWatch> watch)
+                           std::shared_ptr<FunctionWatch> watch, std::shared_ptr<VideoDecoders> decoders)
     : recipe_(std::move(recipe)), reader_(std::move(reader)), meter_(counters) {
   record_.most_bytes = most_bytes;
   record_.defers_audio = recipe_->cache == nullptr;
   record_.defers_videos = recipe_->has_clips;
   for (const auto& path : recipe_->paths) path->add_scratch(scratch_);
   scratch_.connect();
+  if (scratch_.video) scratch_.video->decoders = std::move(decoders);
   if (scratch_.image) scratch_.image->decoder.use_checkpoints(recipe_->checkpoints.get());
   if (recipe_->mapping) function_.emplace(*recipe_, std::move(watch));
 }

@@ -31,9 +31,10 @@ class SampleLoader {
   // counters: the thread's counters, which must outlive the loader, or nullptr to count nothing. reader: reads records
   // that may be prefetched; nullptr to read them from the recipe's format. most_bytes: the maximum size of a stored
   // sample (see memory/sample_limit.h). watch: tracks the thread's calls to the recipe's function, or nullptr.
+  // decoders: bounds the memory of the loader's video decoders, or nullptr.
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters,
                std::unique_ptr<RecordReader> reader = nullptr, std::uint64_t most_bytes = memory::usual_sample_limit(),
-               std::shared_ptr<FunctionWatch> watch = nullptr);
+               std::shared_ptr<FunctionWatch> watch = nullptr, std::shared_ptr<VideoDecoders> decoders = nullptr);
 
   struct Job {
     std::uint64_t index = 0;

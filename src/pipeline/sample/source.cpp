@@ -14,6 +14,7 @@
 #include "format/arrays/array_format.h"
 #include "format/arrays/array_records.h"
 #include "format/combined/joined_format.h"
+#include "format/episodes/episode_format.h"
 #include "format/folder/given_files.h"
 #include "format/format.h"
 #include "format/label_names.h"
@@ -76,6 +77,13 @@ Result<std::shared_ptr<const storage::Storage>> read_so(std::shared_ptr<const st
   return std::make_shared<storage::ManifestStorage>(std::move(storage), objects);
 }
 
+// Adds a cache or test conditions.
+Result<std::shared_ptr<const storage::Storage>> wrapped(std::shared_ptr<const storage::Storage> storage,
+                                                        const OpenOptions& options) {
+  FEEDLINE_TRY(storage, read_so(std::move(storage), options));
+  return cache::through_cache(under_test_conditions(std::move(storage)), options.cache_directory, options.cache_limit);
+}
+
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
 bool is_video(const format::FieldDescription& field) { return field.kind == format::FieldKind::kVideo; }
 
@@ -122,16 +130,25 @@ Result<Source> Source::arrays(std::vector<NamedArray> arrays) {
 
 Result<Source> Source::rows(RowOptions options) {
   std::string name = options.source;
-  const OpenOptions given = options.options;
-  const auto wrap =
-      [&](std::shared_ptr<const storage::Storage> storage) -> Result<std::shared_ptr<const storage::Storage>> {
-    FEEDLINE_TRY(storage, read_so(std::move(storage), given));
-    return cache::through_cache(under_test_conditions(std::move(storage)), given.cache_directory, given.cache_limit);
-  };
+  const auto wrap = [given = options.options](auto storage) { return wrapped(std::move(storage), given); };
   FEEDLINE_TRY(auto opened, format::RowsFormat::open(std::move(options), wrap));
   Source made(std::move(name), std::move(opened));
   if (std::ranges::any_of(made.format_->fields(), is_image)) made.checkpoints_ = ImageCheckpoints::in_memory();
   if (std::ranges::any_of(made.format_->fields(), is_video)) made.videos_ = VideoIndexes::in_memory();
+  return made;
+}
+
+Result<Source> Source::episodes(EpisodeOptions options, const std::vector<Source>& images) {
+  std::string name = options.source;
+  std::vector<std::shared_ptr<const format::RecordFormat>> formats;
+  for (const Source& one : images) {
+    formats.push_back(format::records_of(one.format()));
+    if (formats.back() == nullptr) return config_error("the samples of '" + one.name() + "' are not images");
+  }
+  const auto wrap = [given = options.options](auto storage) { return wrapped(std::move(storage), given); };
+  FEEDLINE_TRY(auto opened, format::EpisodeFormat::open(std::move(options), std::move(formats), wrap));
+  Source made(std::move(name), std::move(opened));
+  made.videos_ = VideoIndexes::in_memory();
   return made;
 }
 

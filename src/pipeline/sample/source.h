@@ -55,6 +55,8 @@ class Source {
   static Result<Source> open(const std::string& source, const OpenOptions& options);
   static Result<Source> arrays(std::vector<NamedArray> arrays);
   static Result<Source> rows(RowOptions options);
+  // images: the source of each column of EpisodeImages.
+  static Result<Source> episodes(EpisodeOptions options, const std::vector<Source>& images);
   static Result<Source> tokens(const std::vector<TokenFile>& files, const TokenOptions& options);
   static Result<Source> volumes(VolumeOptions options);
   static Result<Source> mix(const std::vector<Source>& parts, const MixOptions& options);

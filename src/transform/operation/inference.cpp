@@ -129,8 +129,9 @@ void Inference::forget_size_by_chance() {
   state.open_by = holder_;
 }
 
-Result<Inferred> infer(std::span<const Operation> operations) {
+Result<Inferred> infer(std::span<const Operation> operations, std::optional<Size> size) {
   Inference inference;
+  inference.state.size = size;
   bool is_first = true;
   for (const Operation& operation : operations) {
     if (auto checked = inference.apply(operation, is_first); !checked)

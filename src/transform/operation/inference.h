@@ -25,8 +25,8 @@ struct Inferred {
   DType dtype = DType::kUint8;  // also of stored values, before operations on values
 };
 
-// kConfig: the error names the invalid operation and the reason.
-Result<Inferred> infer(std::span<const Operation> operations);
+// size: of all images before the operations, if known. kConfig: the error names the invalid operation and the reason.
+Result<Inferred> infer(std::span<const Operation> operations, std::optional<Size> size = {});
 
 // The type of the image before the current operation, which updates it.
 class Inference {

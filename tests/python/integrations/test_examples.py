@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import made_videos
 import pytest
 
 import feedline
@@ -88,6 +89,26 @@ def test_pretraining_with_two_ranks_resumes_with_one(tmp_path: Path, environment
     for line in steps(killed):
         assert line["rows"] == expected[line["step"] - 1]["rows"]
         assert line["loss"] == pytest.approx(expected[line["step"] - 1]["loss"], abs=0.02)
+
+
+def policy(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+    """Thirty steps on twelve episodes."""
+    command = [sys.executable, str(EXAMPLES / "lerobot/policy.py"), "--folder", str(folder)]
+    command += ["--episodes", "12", "--steps", "30", "--checkpoint-steps", "6"]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_policy_resumes_to_the_same_losses_after_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
+    pytest.importorskip("pyarrow")
+    made_videos.skip_without_ffmpeg()
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    stop_after_checkpoint(policy(killed, environment), killed, signal.SIGKILL)
+    printed = finished(policy(killed, environment))
+    assert re.search(r"resuming after step (6|12|18|24)\b", printed) and "held-out loss" in printed
+    finished(policy(whole, environment))
+    expected = steps(whole)
+    assert [line["step"] for line in expected] == list(range(1, 31))
+    assert all(line == expected[line["step"] - 1] for line in steps(killed)), "other rows or losses"
 
 
 def sft(folder: Path, environment: dict[str, str], *launcher: str, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
