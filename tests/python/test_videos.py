@@ -353,5 +353,5 @@ def test_a_video_over_the_budget_is_an_error(folder: Path) -> None:
         dataset.loader(1, decoder_budget="1 MB", output="numpy") as loader,
     ):
         next(iter(loader))
-    with pytest.raises(ConfigError, match="decoder_budget is for clips of videos, but .* have none"):
+    with pytest.raises(ConfigError, match=r"decoder_budget is for clips of videos, but .* have none"):
         feedline.open(folder).loader(1, decoder_budget="1 MB")

@@ -90,7 +90,17 @@ CHECKS: dict[str, Callable[[str, str, Any], Any]] = {
 }
 # None keeps the engine's default of these.
 _OPTIONAL = frozenset(
-    {"batch_size", "memory_budget", "decoder_budget", "dtype", "timeout", "max_tokens", "max_seconds", "num_classes", "partner"}
+    {
+        "batch_size",
+        "memory_budget",
+        "decoder_budget",
+        "dtype",
+        "timeout",
+        "max_tokens",
+        "max_seconds",
+        "num_classes",
+        "partner",
+    }
 )
 
 

@@ -48,6 +48,26 @@ Result<std::uint64_t> find_last_page(ByteSource& source) {
   return frame == ~std::uint64_t{0} ? 0 : frame;  // no packet ends in that page
 }
 
+// Checks that an Ogg file does not end inside a page, before which libsndfile stops without an error.
+Result<void> check_last_page(ByteSource& source, std::string_view format) {
+  constexpr std::uint64_t kMostPage = 27 + 255 + 255 * 255;
+  constexpr std::size_t kVersionAt = 4, kFlagsAt = 5, kSegmentsAt = 26;
+  const std::uint64_t size = source.size(), begin = size - std::min(size, kMostPage);
+  FEEDLINE_TRY(const Bytes tail, source.bytes(begin, kMostPage));
+  const std::string_view text(reinterpret_cast<const char*>(tail.data()), tail.size());
+  for (std::size_t page = text.rfind("OggS"); page != text.npos;
+       page = page > 0 ? text.rfind("OggS", page - 1) : text.npos) {
+    const Bytes head = tail.subspan(page);
+    const auto at = [&](std::size_t i) { return i < head.size() ? std::to_integer<std::size_t>(head[i]) : 0; };
+    if (at(kVersionAt) != 0 || at(kFlagsAt) > 7) continue;  // the letters are in a packet
+    std::size_t bytes = kSegmentsAt + 1 + at(kSegmentsAt);
+    for (std::size_t i = 0; i < at(kSegmentsAt); ++i) bytes += at(kSegmentsAt + 1 + i);
+    if (bytes <= head.size()) return {};
+    break;
+  }
+  return data_error(std::string(format) + ": truncated: the file ends inside a page of Ogg", "decode");
+}
+
 SampleKind kind_of(int subformat) {
   if (subformat == 6 || subformat == 7) return SampleKind::kFloat;  // float, double
   const bool is_pcm = subformat >= 1 && subformat <= 5;
@@ -98,6 +118,8 @@ SndfileIo SndfileReader::io() {
 Result<std::unique_ptr<AudioReader>> SndfileReader::open(ByteSource& source, std::string_view format) {
   FEEDLINE_TRY(const SndfileLibrary* const library, sndfile_library());
   std::unique_ptr<SndfileReader> reader(new SndfileReader(*library, source, format));
+  FEEDLINE_TRY(const Bytes head, source.bytes(0, 4));
+  if (begins_with(head, "OggS")) FEEDLINE_CHECK_OK(check_last_page(source, format));
   if (format == "MP3") FEEDLINE_CHECK_OK(reader->complete_mp3());
   FEEDLINE_CHECK_OK(reader->start());
   if (reader->info_.frames >= kUnknownFrames) FEEDLINE_CHECK_OK(reader->complete_flac());

@@ -117,7 +117,6 @@ struct MakeField {
     return frames_field(column.name, column.steps, column.size, column.tolerance);
   }
   Result<FieldDescription> operator()(const EpisodeImages& column) const {
-    FEEDLINE_CHECK_OK(check_rows(column.name, column.images.size(), rows, "images"));
     return frames_field(column.name, column.steps, column.size, 0);
   }
 };
@@ -142,6 +141,9 @@ Result<std::shared_ptr<const RecordFormat>> EpisodeFormat::open(EpisodeOptions o
     stored.emplace_back();
     if (const auto* const of = std::get_if<EpisodeImages>(&column)) {
       stored.back().format = images[next++];
+      if (stored.back().format->size() != static_cast<std::uint64_t>(options.ends.back()))
+        return config_error("the field '" + field.name + "' has " + std::to_string(stored.back().format->size()) +
+                            " images, not " + std::to_string(options.ends.back()));
       const auto& there = stored.back().format->fields();
       const auto found = std::ranges::find(there, of->field, &FieldDescription::name);
       if (found == there.end()) return config_error("the images have no field '" + of->field + "'");

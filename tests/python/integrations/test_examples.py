@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -109,6 +110,28 @@ def test_a_policy_resumes_to_the_same_losses_after_a_kill(tmp_path: Path, enviro
     expected = steps(whole)
     assert [line["step"] for line in expected] == list(range(1, 31))
     assert all(line == expected[line["step"] - 1] for line in steps(killed)), "other rows or losses"
+
+
+def speech(folder: Path, environment: dict[str, str]) -> subprocess.Popen[str]:
+    """Thirty steps on sixty utterances."""
+    command = [sys.executable, str(EXAMPLES / "speech/speech.py"), "--folder", str(folder)]
+    command += ["--utterances", "60", "--steps", "30", "--checkpoint-steps", "6"]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_a_recogniser_resumes_to_the_same_losses_after_a_kill(tmp_path: Path, environment: dict[str, str]) -> None:
+    if shutil.which("espeak-ng") is None:
+        pytest.skip("espeak-ng is not installed")
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    stop_after_checkpoint(speech(killed, environment), killed, signal.SIGKILL)
+    printed = finished(speech(killed, environment))
+    assert re.search(r"resuming after step (6|12|18|24)\b", printed) and "held-out utterances" in printed
+    finished(speech(whole, environment))
+    expected = steps(whole)
+    assert [line["step"] for line in expected] == list(range(1, 31))
+    assert all(line == expected[line["step"] - 1] for line in steps(killed)), "other rows or losses"
+    losses = [line["loss"] for line in expected]
+    assert sum(losses[-5:]) / 5 < sum(losses[:5]) / 5
 
 
 def sft(folder: Path, environment: dict[str, str], *launcher: str, more: tuple[str, ...] = ()) -> subprocess.Popen[str]:
