@@ -22,6 +22,7 @@ from typing import Any
 import made_audio
 import made_megatron
 import made_volumes
+import made_tiff
 import numpy as np
 import torch
 
@@ -240,11 +241,33 @@ def scans() -> Names:
     return {}
 
 
+def deep_folders() -> Names:
+    rng = np.random.default_rng(0)
+    for folder, dtype, channels, low, high in (
+        ("scans", np.uint16, 1, 0, 4096),
+        ("slices", np.int16, 1, -1000, 1000),
+        ("tiles", np.uint16, 5, 0, 9000),
+    ):
+        Path(folder, "class").mkdir(parents=True)
+        for i in range(8):
+            pixels = rng.integers(low, high, (520, 530, channels)).astype(dtype)
+            Path(folder, "class", f"{i}.tif").write_bytes(made_tiff.tiff(pixels))
+    return {"means": [4500] * 5, "stds": [2600] * 5}
+
+
+def deep_images_hold(names: Names) -> None:
+    assert (names["batch"].image.shape, names["batch"].image.dtype) == ((8, 1, 512, 512), torch.uint16)
+    ct = names["slices"][0][0]
+    assert ct.dtype == np.float32 and ct.shape == (1, 256, 256) and 0.1 < ct.mean() < 0.9
+    bands = names["bands"][0][0]
+    assert bands.shape == (5, 256, 256) and abs(bands.mean()) < 0.1
+
+
 def medical_images_hold(names: Names) -> None:
     batch = names["batch"]
-    assert (batch.scan.shape, batch.scan.dtype) == ((4, 1, 20, 30), torch.float32)
-    assert (batch.masks.shape, batch.masks.dtype) == ((4, 20, 30), torch.int64)
-    assert 0.2 < float(((batch.scan > 0) & (batch.scan < 1)).float().mean()) < 0.8, "the window is within 16 bits"
+    assert (batch.images.shape, batch.images.dtype) == ((4, 1, 256, 256), torch.float32)
+    assert (batch.masks.shape, batch.masks.dtype) == ((4, 256, 256), torch.uint8)
+    assert 0.2 < float(((batch.images > 0) & (batch.images < 1)).float().mean()) < 0.8, "the window is within 16 bits"
     assert (names["volume"].shape, names["volume"].dtype) == ((2, 1, 16, 16, 16), torch.float32)
 
 
@@ -338,6 +361,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "files-and-tables.md": (dict, files_hold),
     "guide.md": (guide_names, guide_holds),
     "images.md": (dict, images_hold),
+    "deep-images.md": (deep_folders, deep_images_hold),
     "medical-images.md": (scans, medical_images_hold),
     "medical-volumes.md": (volume_names, medical_volumes_hold),
     "mixing.md": (lambda: {"feedline": feedline}, mixing_holds),

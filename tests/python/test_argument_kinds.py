@@ -31,7 +31,7 @@ NEEDED: dict[str, tuple[Any, ...]] = {
     "random_order": (feedline.chain(),), "random_posterize": (4,), "random_resize": (8, 12),
     "random_resized_crop": (8,), "random_rotation": (10,), "random_short_side": (8,), "random_solarize": (128,),
     "repeat": (2,), "resize": (8,), "resize_keep_ratio": (8,), "split": (0.5,), "subset": ([0],), "take": (2,),
-    "ten_crop": (8,), "to_dtype": ("float32",), "tokenize": (made_tokenizers.Words(),),
+    "ten_crop": (8,), "to_dtype": ("float32",), "tokenize": (made_tokenizers.Words(),), "window": (128, 200),
 }  # fmt: skip
 MEASURE_OR_WRITE = {"measure_decode", "show", "loader", "pack", "verify"}
 

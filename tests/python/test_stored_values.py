@@ -250,7 +250,7 @@ def test_no_warning_with_dtype(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda d: d.decode(dtype="uint32"), "dtype must be one of 'uint16', 'float32', 'native'"),
+        (lambda d: d.decode(dtype="uint32"), "dtype must be one of 'uint8', 'uint16', 'float32', 'native'"),
         (lambda d: d.decode("L", dtype="uint16"), "dtype= keeps the channels of the files; omit the mode L"),
         (lambda d: d.decode(dtype="uint16", fidelity="fast"), "decoded exactly, by the CPU"),
         (lambda d: d.decode(dtype="uint16").cache("memory"), "cache: a cache stores 8-bit pixels"),

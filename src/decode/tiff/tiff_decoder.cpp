@@ -155,7 +155,8 @@ Result<std::uint64_t> TiffDecoder::decompress(const Chunk& chunk, std::span<cons
       const std::size_t made =
           ZSTD_decompressDCtx(zstd_.get(), values.data(), values.size(), stored.data(), stored.size());
       if (ZSTD_isError(made) == 0) return made;
-      if (std::string_view(ZSTD_getErrorName(made)) == "Destination buffer is too small") return damaged(chunk, limit());
+      if (std::string_view(ZSTD_getErrorName(made)) == "Destination buffer is too small")
+        return damaged(chunk, limit());
       return damaged(chunk, std::string("has damaged zstd data: ") + ZSTD_getErrorName(made));
     }
     case TiffCompression::kNone:
@@ -202,8 +203,7 @@ Result<std::span<const std::byte>> TiffDecoder::decode_jpeg(const Chunk& chunk, 
   to = std::ranges::copy(tables, to).out;
   std::ranges::copy(stored.subspan(2), to);
 
-  if (!jpeg_) jpeg_ = std::make_unique<JpegDecoder>();
-  auto header = jpeg_->open(file);
+  auto header = jpeg_.open(file);
   if (!header) return damaged(chunk, header.error().what);
   if (header->width < chunk.end_column || header->height < chunk.end_row)
     return damaged(chunk, "is a JPEG of " + std::to_string(header->width) + " x " + std::to_string(header->height) +
@@ -212,7 +212,7 @@ Result<std::span<const std::byte>> TiffDecoder::decode_jpeg(const Chunk& chunk, 
   const int channels = directory_.chunk_channels(), width = std::min(header->width, directory_.chunk_width);
   FEEDLINE_CHECK_OK(jpeg_pixels_.resize(width, chunk.end_row, channels));
   auto decoded =
-      jpeg_->decode({0, 0, width, chunk.end_row}, channels == 3 ? ColorMode::kRgb : ColorMode::kL, jpeg_pixels_);
+      jpeg_.decode({0, 0, width, chunk.end_row}, channels == 3 ? ColorMode::kRgb : ColorMode::kL, jpeg_pixels_);
   if (!decoded) return damaged(chunk, decoded.error().what);
   const auto bytes = static_cast<std::size_t>(row_bytes());
   FEEDLINE_TRY(const std::span<std::byte> values,

@@ -60,7 +60,7 @@ class TiffDecoder {
   };
   std::unique_ptr<libdeflate_decompressor, FreeInflater> inflater_;
   std::unique_ptr<ZSTD_DCtx_s, FreeZstd> zstd_;
-  std::unique_ptr<JpegDecoder> jpeg_;
+  JpegDecoder jpeg_;  // not created later, because creating it reads the environment
   memory::ByteBuffer jpeg_file_;
   memory::PixelBuffer jpeg_pixels_;
 };

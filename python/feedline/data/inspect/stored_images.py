@@ -127,7 +127,8 @@ def entries() -> list[Entry]:
             "their lower bits.",
             f"Reads the headers of up to {_MOST} images spread over the source ({_MOST_REMOTE} if it is remote), "
             f"in at most {_MOST_SHARDS} shards.",
-            "If the values matter, as in depth maps and medical images, store them as .npy arrays.",
+            "If the values matter, as in depth maps and medical images, read PNGs and TIFFs with "
+            '`.decode(dtype="uint16")`, `"float32"` or `"native"`, and store others as .npy arrays.',
             "The values themselves are not read: grey images whose values are all below 256 lose no precision.",
         ),
     ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 from ..._engine import Dataset as EngineDataset
 from ...errors import ConfigError
@@ -34,7 +34,7 @@ class Operations:
         fidelity: literals.Fidelity = "exact",
         apply_exif_orientation: bool = False,
         device: str | None = None,
-        dtype: literals.StoredDtype | None = None,
+        dtype: literals.ImageDtype = "uint8",
         page: int = 0,
         fields: Fields = None,
     ) -> Self:
@@ -55,20 +55,18 @@ class Operations:
                 same as those from the CPU (docs/fidelity.md). The CPU decodes all other images, and samples read
                 without a loader. ``cache("device")`` must support all later operations. None, the default, decodes on
                 the CPU.
-            dtype: Returns the values that the files store, unscaled, with as many channels as stored, instead of uint8
-                pixels: ``"uint16"`` for images of 8 or 16 bits, ``"float32"`` for any numbers, or ``"native"`` for the
-                files' own dtype, which must be the same in all files. PNGs and TIFFs may have any dtype; all other
-                formats have 8 bits. Palettes of PNGs become their colours. Crops, resizes, flips, rotations,
-                :meth:`normalize` and :meth:`window` support such images; docs/deep-images.md describes them.
-            page: the page of a TIFF, from 0. Needs ``dtype``.
+            dtype: ``"uint8"``, or the values that the files store, unscaled, with as many channels as stored:
+                ``"uint16"`` for images of 8 or 16 bits, ``"float32"`` for any numbers, or ``"native"`` for the files'
+                own dtype, which must be the same in all files. PNGs and TIFFs may have any dtype; all other formats
+                have 8 bits. Palettes of PNGs become their colours. Crops, resizes, flips, rotations, :meth:`normalize`
+                and :meth:`window` support such images; docs/deep-images.md describes them.
+            page: the page of a TIFF, from 0. Needs a ``dtype`` other than ``"uint8"``.
 
         Raises:
             ConfigError: an argument has a value that is not listed above, or ``device`` is combined with
                 ``fidelity="fast"``. :meth:`loader` raises this error if its own ``device`` is not ``"cuda"``, or if
                 nvJPEG is missing; the message names the package.
         """
-        if dtype is not None:
-            arguments.choice("decode", "dtype", dtype, get_args(literals.StoredDtype))
         if device is not None:
             arguments.choice("decode", "device", device, ("cuda",))
             if fidelity != "exact":
@@ -84,7 +82,7 @@ class Operations:
             mode=mode.upper() if isinstance(mode, str) else mode,
             fidelity=fidelity if device is None else "nvjpeg",
             apply_exif_orientation=apply_exif_orientation,
-            dtype="uint8" if dtype is None else dtype,
+            dtype=dtype,
             page=page,
         )
 
