@@ -357,6 +357,30 @@ def test_the_node_cache_fetches_each_file_once(hub: MadeHub, tmp_path: Path) -> 
     assert sent == 0, "the second dataset reads the copy"
 
 
+def test_whole_copies_are_compared_with_the_listing(hub: MadeHub, tmp_path: Path) -> None:
+    hub.repository("org/name", {"train.parquet": parquet(0, 5000)})
+    hub.is_damaged = True
+    dataset = feedline.open("hf://datasets/org/name", cache=tmp_path / "node", verify="headers")
+    with pytest.raises(StorageError, match="the Hub's listing") as caught:
+        list(dataset.loader(500))
+    assert "train.parquet" in str(caught.value)
+    hub.is_damaged = False
+    assert len(list(dataset.loader(500))) == 10
+
+
+def test_a_token_that_ends_in_an_epoch(hub: MadeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {f"train/{i:02}.parquet": parquet(i * 5000, 5000) for i in range(4)}
+    repository = hub.repository("org/name", files)
+    repository.is_private = True
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    dataset = feedline.open("hf://datasets/org/name")
+    hub.lifetime = 0.2  # of the URLs that follow
+    hub.cdn_refuses = 1
+    monkeypatch.setattr(made_hub, "TOKEN", "hf_new")
+    with pytest.raises(StorageError, match=r"401 Unauthorized, .*the token may not read it"):
+        list(dataset.loader(500))
+
+
 # ---- formats ----
 
 
