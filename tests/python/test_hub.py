@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import made_hub
+import made_litdata
 import numpy as np
 import pytest
 from made_hub import TOKEN, MadeHub, etag_of
@@ -23,7 +24,15 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 Image = pytest.importorskip("PIL.Image")
 
-_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "HF_HUB_CACHE", "HF_HUB_OFFLINE")
+_VARIABLES = (
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "HF_TOKEN_PATH",
+    "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE",
+    "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
+)
 
 
 @pytest.fixture
@@ -442,6 +451,12 @@ def test_tables_tars_and_indexed_folders(hub: MadeHub, tmp_path: Path) -> None:
     assert len(feedline.open("hf://datasets/org/packed", split="train")) == 6
     hub.repository("org/mds", {path.split("/", 1)[1]: stored[path] for path in stored if path.startswith("mds")})
     assert len(feedline.open("hf://datasets/org/mds")) == 6
+    lit = made_litdata.of_folder(folder, tmp_path / "lit", chunks=2)
+    chunks = {f"train/{path.name}": path.read_bytes() for path in lit.iterdir()}
+    hub.repository("org/lit", {"README.md": "hello"} | chunks)
+    assert len(feedline.open("hf://datasets/org/lit", split="train")) == 6
+    with pytest.raises(ConfigError, match="has no split 'test', only 'train'"):
+        feedline.open("hf://datasets/org/lit", split="test")
 
 
 def test_files_of_other_kinds_are_named(hub: MadeHub) -> None:

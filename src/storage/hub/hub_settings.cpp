@@ -80,7 +80,8 @@ HubSettings hub_settings() {
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
     if (settings.cache.empty()) settings.cache = expanded(variable(name));
   if (settings.cache.empty() && !home.empty()) settings.cache = home + "/hub";
-  settings.is_offline = is_on(variable("HF_HUB_OFFLINE")) || is_on(variable("TRANSFORMERS_OFFLINE"));
+  const std::string offline = variable("HF_HUB_OFFLINE");
+  settings.is_offline = is_on(offline.empty() ? variable("TRANSFORMERS_OFFLINE") : offline);
   return settings;
 }
 
