@@ -402,6 +402,8 @@ def test_images_in_folders(hub: MadeHub) -> None:
     assert [int(dataset[i].image[0, 0, 0]) for i in range(6)] == [1, 21, 41, 0, 20, 40]
     assert feedline.inspect("hf://datasets/org/name", split="train").samples == 6
     assert not hasattr(feedline.open("hf://datasets/org/name", split="test")[0], "label"), "there is one class"
+    hub.repository("org/deep", {"cat/1.jpg": jpeg(1), "dog/more/2.jpg": jpeg(2)})
+    assert not hasattr(feedline.open("hf://datasets/org/deep")[0], "label"), "the files are at different depths"
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
