@@ -65,6 +65,7 @@ class MadeHub:
         self.lifetime = 3600.0  # seconds of signed URLs
         self.next_host = ""  # of Link: empty for this host
         self.cdn_refuses = 0  # so many signed URLs are answered with 403
+        self.is_damaged = False  # the other host changes a byte
         self.whole_for_ranges = False  # the other host ignores Range
         self.small_by_redirect = False  # small files by a relative 307
         self.throttled: list[tuple[str, str, float]] = []  # (part of a path, style, seconds): one answer 429 for each
@@ -175,6 +176,8 @@ class _CdnHandler(_Handler):
         if self.hub.take_refusal() or float(query["Expires"][0]) < time.time():
             return self.answer(403, body=b"<Error><Message>Request has expired</Message></Error>")
         content = self.hub.blobs[url.path.removeprefix("/blob/")]
+        if self.hub.is_damaged:
+            content = content[:100] + bytes([content[100] ^ 1]) + content[101:]
         etag = hashlib.sha256(url.path.encode()).hexdigest()  # another value than the Hub's
         return self.answer_content(content, {"ETag": f'"{etag}"'}, self.hub.whole_for_ranges)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import gzip
 import importlib.util
+import io
 import json
 import os
 import re
@@ -340,6 +341,40 @@ def speech_holds(names: Names) -> None:
     assert max(longest) <= 20 * 16000 and len(names["train"]) == 40
 
 
+def hub_names() -> Names:
+    """Starts a Hub with texts and captioned photos, which ends with the process."""
+    import made_hub
+    import pyarrow
+    import pyarrow.parquet
+
+    def parquet(first: int, rows: int) -> bytes:
+        file = io.BytesIO()
+        numbers = list(range(first, first + rows))
+        pyarrow.parquet.write_table(pyarrow.table({"id": numbers, "text": [f"review {i}" for i in numbers]}), file)
+        return file.getvalue()
+
+    hub = made_hub.MadeHub()
+    os.environ.update(HF_ENDPOINT=hub.url, HF_HOME="huggingface")
+    for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "HF_HUB_CACHE"):
+        os.environ.pop(name, None)
+    files: dict[str, bytes | str] = {f"data/train-{i:05}-of-00002.parquet": parquet(10 * i, 10) for i in range(2)}
+    files["data/test-00000-of-00001.parquet"] = parquet(20, 5)
+    repository = hub.repository("acme/reviews", files)
+    repository.branches["v1.0"] = repository.branches["main"]
+    photos = sorted(Path("imagenet/train").rglob("*.jpg"))[:8]
+    rows = "".join(json.dumps({"file_name": f"{i}.jpg", "caption": f"bird {i}"}) + "\n" for i in range(8))
+    hub.repository(
+        "acme/birds", {f"{i}.jpg": path.read_bytes() for i, path in enumerate(photos)} | {"metadata.jsonl": rows}
+    )
+    return {}
+
+
+def hub_holds(names: Names) -> None:
+    assert (len(names["train"]), len(names["some"]), len(names["test"])) == (20, 10, 5)
+    assert names["state"]["dataset"]["revisions"] and names["batch"].image.shape == (4, 3, 64, 64)
+    assert names["batch"].caption == [f"bird {i}" for i in range(4)] and len(names["cached"]) == 20
+
+
 # the names with which a document's blocks begin, and a check after them
 def cache_holds(names: Names) -> None:
     next(iter(names["train"].center_crop(8).loader(8)))
@@ -370,6 +405,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "packed-sequences.md": (token_documents, packed_sequences_hold),
     "patches.md": (dict, lambda names: len(names["loader"])),
     "remote-shards.md": (dict, remote_shards_hold),
+    "datasets-on-the-hub.md": (hub_names, hub_holds),
     "reproducibility.md": (training_names, training_holds),
     "resume-on-a-cluster.md": (dict, cluster_holds),
     "speech.md": (dict, speech_holds),

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import made_hub
+import made_litdata
 import numpy as np
 import pytest
 from made_hub import TOKEN, MadeHub, etag_of
@@ -23,7 +24,15 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 Image = pytest.importorskip("PIL.Image")
 
-_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "HF_HUB_CACHE", "HF_HUB_OFFLINE")
+_VARIABLES = (
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "HF_TOKEN_PATH",
+    "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE",
+    "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
+)
 
 
 @pytest.fixture
@@ -357,6 +366,30 @@ def test_the_node_cache_fetches_each_file_once(hub: MadeHub, tmp_path: Path) -> 
     assert sent == 0, "the second dataset reads the copy"
 
 
+def test_whole_copies_are_compared_with_the_listing(hub: MadeHub, tmp_path: Path) -> None:
+    hub.repository("org/name", {"train.parquet": parquet(0, 5000)})
+    hub.is_damaged = True
+    dataset = feedline.open("hf://datasets/org/name", cache=tmp_path / "node", verify="headers")
+    with pytest.raises(StorageError, match="the Hub's listing") as caught:
+        list(dataset.loader(500))
+    assert "train.parquet" in str(caught.value)
+    hub.is_damaged = False
+    assert len(list(dataset.loader(500))) == 10
+
+
+def test_a_token_that_ends_in_an_epoch(hub: MadeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {f"train/{i:02}.parquet": parquet(i * 5000, 5000) for i in range(4)}
+    repository = hub.repository("org/name", files)
+    repository.is_private = True
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    dataset = feedline.open("hf://datasets/org/name")
+    hub.lifetime = 0.2  # of the URLs that follow
+    hub.cdn_refuses = 1
+    monkeypatch.setattr(made_hub, "TOKEN", "hf_new")
+    with pytest.raises(StorageError, match=r"401 Unauthorized, .*the token may not read it"):
+        list(dataset.loader(500))
+
+
 # ---- formats ----
 
 
@@ -369,6 +402,8 @@ def test_images_in_folders(hub: MadeHub) -> None:
     assert [int(dataset[i].image[0, 0, 0]) for i in range(6)] == [1, 21, 41, 0, 20, 40]
     assert feedline.inspect("hf://datasets/org/name", split="train").samples == 6
     assert not hasattr(feedline.open("hf://datasets/org/name", split="test")[0], "label"), "there is one class"
+    hub.repository("org/deep", {"cat/1.jpg": jpeg(1), "dog/more/2.jpg": jpeg(2)})
+    assert not hasattr(feedline.open("hf://datasets/org/deep")[0], "label"), "the files are at different depths"
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
@@ -418,6 +453,12 @@ def test_tables_tars_and_indexed_folders(hub: MadeHub, tmp_path: Path) -> None:
     assert len(feedline.open("hf://datasets/org/packed", split="train")) == 6
     hub.repository("org/mds", {path.split("/", 1)[1]: stored[path] for path in stored if path.startswith("mds")})
     assert len(feedline.open("hf://datasets/org/mds")) == 6
+    lit = made_litdata.of_folder(folder, tmp_path / "lit", chunks=2)
+    chunks = {f"train/{path.name}": path.read_bytes() for path in lit.iterdir()}
+    hub.repository("org/lit", {"README.md": "hello"} | chunks)
+    assert len(feedline.open("hf://datasets/org/lit", split="train")) == 6
+    with pytest.raises(ConfigError, match="has no split 'test', only 'train'"):
+        feedline.open("hf://datasets/org/lit", split="test")
 
 
 def test_files_of_other_kinds_are_named(hub: MadeHub) -> None:

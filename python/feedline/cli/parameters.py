@@ -250,7 +250,11 @@ def fields(command: Command) -> Command:
 
 def annotated(command: Command) -> Command:
     """``--split`` and ``--image-folder``: like the arguments `split` and `images` of ``feedline.open``."""
-    split = click.option("--split", metavar="NAME", help="For COCO, VOC or YOLO: the list of images, such as train.")
+    split = click.option(
+        "--split",
+        metavar="NAME",
+        help="For COCO, VOC or YOLO: the list of images, such as train; for the Hub: the split.",
+    )
     folder = click.option(
         "--image-folder", metavar="FOLDER", help="For COCO: the image folder, if not next to the annotations."
     )

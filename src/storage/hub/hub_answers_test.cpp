@@ -30,12 +30,13 @@ TEST(HubName, HasARevisionAndAPath) {
   EXPECT_EQ(parts_of("hf://datasets/org/name/a@b"), "org/name|main|a@b");
   for (const char* url : {"hf://datasets/name", "hf://datasets/", "hf://org/name", "hf://models/org/name", "hf:/x", "",
                           "hf://datasets/org/na me", "hf://datasets/../name", "hf://datasets/org/name@",
-                          "hf://datasets/org/name@../x", "hf://datasets/org/name@%zz"})
+                          "hf://datasets/org/name@../x", "hf://datasets/org/name@%zz", "hf://datasets/org/name@a\nb/x"})
     EXPECT_EQ(parts_of(url), "-") << url;
 }
 
 TEST(HubName, IsTheSameAfterARoundTrip) {
-  for (const char* url : {"hf://datasets/o/n@main/", "hf://datasets/o/n@a%2Fb/c/d", "hf://datasets/o/n@refs/pr/1/x"})
+  for (const char* url : {"hf://datasets/o/n@main/", "hf://datasets/o/n@a%2Fb/c/d", "hf://datasets/o/n@refs/pr/1/x",
+                          "hf://datasets/o/n@refs%2Fa/b"})
     EXPECT_EQ(hub_name(url)->text(), url);
   EXPECT_TRUE(is_commit(kCommit));
   for (const std::string revision : {"main", "0123456", "0123456789ABCDEF0123456789abcdef01234567"})

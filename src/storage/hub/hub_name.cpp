@@ -30,8 +30,8 @@ bool is_part_of_id(std::string_view text) {
 }  // namespace
 
 std::string HubName::root() const {
-  return std::string(kStart) + repository + "@" +
-         (revision.starts_with(kRefs) ? revision : percent_encoded(revision, false));
+  const bool is_ref = revision.starts_with(kRefs) && std::ranges::count(revision, '/') == 2;
+  return std::string(kStart) + repository + "@" + (is_ref ? revision : percent_encoded(revision, false));
 }
 
 std::string HubName::text() const { return root() + "/" + path; }
@@ -62,7 +62,8 @@ std::optional<HubName> hub_name(std::string_view url) {
     if (!revision || revision->empty()) return {};
     found.revision = *revision == "~parquet" ? "refs/convert/parquet" : *revision;
   }
-  if (found.revision.find("..") != found.revision.npos) return {};
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
+  if (found.revision.find("..") != found.revision.npos || std::ranges::any_of(found.revision, is_control)) return {};
   found.path = url;
   return found;
 }

@@ -2,7 +2,12 @@
 #include "storage/hub/hub_settings.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <mutex>
+#include <system_error>
+
+#include "base/fork_mutex.h"
 
 namespace feedline::storage {
 namespace {
@@ -19,13 +24,26 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") + 1 - first);
 }
 
-std::string first_line(const std::string& path) {
+// Returns the text of a small file, which is read again only if it has changed: settings are needed for each URL.
+std::string text_of(const std::string& path) {
   constexpr std::streamsize kLongest = 4096;
+  struct Text {
+    std::string path, text;
+    std::filesystem::file_time_type time;
+  };
+  static ForkMutex* const mutex = new ForkMutex;
+  static Text* const last = new Text;
+  std::error_code failed;
+  const auto time = std::filesystem::last_write_time(path, failed);
+  if (failed) return {};
+  const std::lock_guard lock(*mutex);
+  if (last->path == path && last->time == time) return last->text;
   std::ifstream file(path);
   std::string text(kLongest, '\0');
   file.read(text.data(), kLongest);
   text.resize(static_cast<std::size_t>(file.gcount()));
-  return trimmed(text);
+  *last = {path, trimmed(text), time};
+  return last->text;
 }
 
 bool is_on(const std::string& value) {
@@ -57,12 +75,13 @@ HubSettings hub_settings() {
     if (settings.token.empty()) settings.token = trimmed(variable(name));
   if (settings.token.empty()) {
     const std::string file = variable("HF_TOKEN_PATH");
-    if (!file.empty() || !home.empty()) settings.token = first_line(file.empty() ? home + "/token" : expanded(file));
+    if (!file.empty() || !home.empty()) settings.token = text_of(file.empty() ? home + "/token" : expanded(file));
   }
   for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
     if (settings.cache.empty()) settings.cache = expanded(variable(name));
   if (settings.cache.empty() && !home.empty()) settings.cache = home + "/hub";
-  settings.is_offline = is_on(variable("HF_HUB_OFFLINE")) || is_on(variable("TRANSFORMERS_OFFLINE"));
+  const std::string offline = variable("HF_HUB_OFFLINE");
+  settings.is_offline = is_on(offline.empty() ? variable("TRANSFORMERS_OFFLINE") : offline);
   return settings;
 }
 

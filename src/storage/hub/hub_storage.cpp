@@ -178,7 +178,7 @@ std::string HubStorage::identity(const std::string& path) const {
 }
 
 std::shared_ptr<const HubStorage> hub_storage() {
-  static std::mutex* const mutex = new std::mutex;
+  static ForkMutex* const mutex = new ForkMutex;
   static auto* const storages = new std::map<HubSettings, std::shared_ptr<const HubStorage>>;
   HubSettings settings = hub_settings();
   const std::lock_guard lock(*mutex);
