@@ -28,8 +28,8 @@ def from_the_future(what: str, version: int, written_by: object, readable: str) 
 
 
 def deprecated(name: str, replacement: str, since: str, *, depth: int = 2) -> None:
-    """Warns that `name` is deprecated. It works in the version `since` and in the next minor version, and may be removed
-    in the one after: docs/versions.md.
+    """Warns that `name` is deprecated. It works in version `since` and in the next minor version, and may be removed in
+    the one after: docs/versions.md.
 
     Args:
         since: the first version with the replacement, such as "0.3".
