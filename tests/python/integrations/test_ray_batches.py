@@ -277,7 +277,7 @@ def test_no_cluster_at_the_address(here: Path) -> None:
         [sys.executable, "-m", "feedline", "pack", "photos", "never", "--on", "ray"],
         env=environment(RAY_ADDRESS="127.0.0.1:1"), cwd=here, capture_output=True, text=True, timeout=HANG_S,
     )  # fmt: skip
-    assert ran.returncode == 2 and "cannot connect to Ray" in ran.stderr
+    assert ran.returncode == 2 and "cannot connect to Ray at 127.0.0.1:1: " in ran.stderr
 
 
 def test_a_node_is_removed_in_the_middle(cluster: Cluster, here: Path) -> None:
