@@ -26,6 +26,7 @@ PARTS = {"threads": "tsan", "headers": "sources", "integrations": "integrations"
 HEADERS = ("include/*.h", "src/*.h")
 INTEGRATIONS = (
     "examples/",
+    "python/feedline/cluster/",
     "python/feedline/integrations/",
     "python/feedline/torch_loader/",
     "tests/python/integrations/",

@@ -8,12 +8,14 @@ import importlib
 import os
 import pickle
 import re
+import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..errors import ConfigError, Error, WorkerDiedError
 from ..version import installed_version
 
+_CONNECT_S = 10.0
 RETRIES = 5  # of a task whose process or node died
 _MOST_PENDING = 1000
 _ADDRESS = re.compile(r"ray(://[^/\s]+:\d+)?")
@@ -87,6 +89,7 @@ def _connected(where: str, on: str) -> Iterator[Any]:
     if ray.is_initialized():  # by the program that calls Feedline, which also ends it
         yield ray
         return
+    _check_that_it_listens(where, on.removeprefix("ray://") if on != "ray" else os.environ.get("RAY_ADDRESS", ""))
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # otherwise Ray prints a warning
     try:
         ray.init(address=None if on == "ray" else on, log_to_driver=False, logging_level="error")
@@ -96,6 +99,17 @@ def _connected(where: str, on: str) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_that_it_listens(where: str, address: str) -> None:
+    """Raises ConfigError if nothing listens at HOST:PORT, which Ray reports only after minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return  # Ray finds a cluster
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
+    except OSError as error:
+        raise ConfigError(f"{where}: cannot connect to Ray at {address}: {error}; see: ray status") from None
 
 
 def _result(where: str, ray: Any, done: Any) -> Any:
@@ -134,8 +148,6 @@ def _last_line(error: Exception) -> str:
 def _run_part(version: str, folder: str, sent: bytes, item: Any) -> tuple[str, Any]:
     own = installed_version()
     if own != version:
-        import socket
-
         return "version", (own, socket.gethostname())
     with contextlib.suppress(OSError):  # without the folder, relative paths do not exist either
         os.chdir(folder)

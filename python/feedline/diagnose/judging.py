@@ -4,6 +4,7 @@
 import sys
 from types import ModuleType
 
+from ..version import deprecated
 from .rules import analysis, cause, certainty, contradictions, copies, fixes, gains, reading, shares, signals
 
 sys.modules |= {
@@ -12,3 +13,5 @@ sys.modules |= {
 }
 case = sys.modules[f"{__name__}.case"] = ModuleType(f"{__name__}.case", "The former name of `rules.analysis`.")
 vars(case).update(vars(analysis) | {"Case": analysis.Analysis})
+
+deprecated("feedline.diagnose.judging", "feedline.diagnose.rules", since="0.3", depth=3)

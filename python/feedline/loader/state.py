@@ -3,7 +3,7 @@
 
 Version 2 contains the position in the epoch's order, which is the same on every rank. Version 3 is version 2 with an
 order of row groups or record batches, which earlier versions of Feedline do not have. Version 1 contained the number of
-batches on one rank. States of all versions can be loaded.
+batches on one rank. States of all versions can be loaded. docs/versions.md documents the format.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import ConfigError
+from ..version import from_the_future, installed_version
 
 VERSION = 3  # the latest
 _WHERE = "load_state_dict"
@@ -31,6 +32,7 @@ def from_engine(state: Mapping[str, Any], revisions: Sequence[str] = ()) -> dict
         dataset["revisions"] = list(revisions)
     return {
         "version": 3 if "blocks" in dataset else 2,
+        "feedline": installed_version(),  # for messages
         "fingerprint": f"{dataset.pop('fingerprint'):016x}",
         "dataset": dataset,
         "plan": {
@@ -75,6 +77,9 @@ def to_engine(state: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any
         ConfigError: `state` is not a loader's state, or is damaged.
     """
     version = state.get("version") if isinstance(state, Mapping) else None
+    if type(version) is int and version > VERSION:
+        readable = f"states of versions 1 to {VERSION}"
+        raise ConfigError(f"{_WHERE}: {from_the_future('this state', version, state.get('feedline'), readable)}")
     readers = {1: _from_version_1, 2: _from_version_2, 3: _from_version_2}
     if isinstance(version, bool) or not isinstance(version, int) or version not in readers:
         raise ConfigError(f"{_WHERE}: this is not a loader's state of version 1 to {VERSION}: {state!r:.200}")

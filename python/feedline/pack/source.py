@@ -142,7 +142,7 @@ def spec_of(
 
 def opened(spec: SourceSpec) -> _engine.Dataset:
     dataset = spec.open(listing_age=0)
-    warn_of_merged_folders("pack", dataset, callers=2)
+    warn_of_merged_folders("pack", dataset, callers=3)
     return dataset
 
 

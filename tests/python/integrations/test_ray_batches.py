@@ -19,6 +19,10 @@ from PIL import Image
 
 pytest.importorskip("ray", reason="Ray is not installed (tools/test --integrations installs it)")
 
+sys.path.append(str(Path(__file__).parents[1] / "remote"))
+
+import small_disk
+
 import feedline
 from feedline import packing
 
@@ -245,6 +249,23 @@ def test_errors_of_tasks_are_those_of_a_local_run(cluster: Cluster, here: Path, 
     ]
 
 
+def test_a_full_disk_is_reported_and_the_command_resumes(cluster: Cluster, here: Path, tmp_path: Path) -> None:
+    with small_disk.SmallDisk(tmp_path / "disk", 4) as disk:
+        if disk.refusal:
+            pytest.skip(f"a small disk cannot be mounted: {disk.refusal}")
+        command = ["pack", "photos", str(disk.path / "out"), "--samples-per-shard", "2", "--on", "ray"]
+        disk.leave_free(30_000)
+        shown = cluster.feedline(*command, cwd=here, status=3)
+        assert "No space left on device" in shown and "Traceback" not in shown
+        disk.leave_free(3 << 20)
+        cluster.feedline(*command, cwd=here)
+        packing.pack(here / "photos", here / "no_small_disk", samples_per_shard=2)
+        made, expected = files(disk.path / "out"), files(here / "no_small_disk")
+        assert {name: made[name] for name in expected if name.endswith(".tar")} == {
+            name: content for name, content in expected.items() if name.endswith(".tar")
+        }
+
+
 @pytest.mark.parametrize("on", ["spark", "ray://", "ray://host", "ray:6379", ""])
 def test_bad_addresses(cluster: Cluster, here: Path, on: str) -> None:
     with pytest.raises(feedline.ConfigError, match="on must be"):
@@ -256,7 +277,7 @@ def test_no_cluster_at_the_address(here: Path) -> None:
         [sys.executable, "-m", "feedline", "pack", "photos", "never", "--on", "ray"],
         env=environment(RAY_ADDRESS="127.0.0.1:1"), cwd=here, capture_output=True, text=True, timeout=HANG_S,
     )  # fmt: skip
-    assert ran.returncode == 2 and "cannot connect to Ray" in ran.stderr
+    assert ran.returncode == 2 and "cannot connect to Ray at 127.0.0.1:1: " in ran.stderr
 
 
 def test_a_node_is_removed_in_the_middle(cluster: Cluster, here: Path) -> None:

@@ -33,6 +33,7 @@ from torch.utils.data.sampler import (
 from ...errors import ConfigError
 from ...samplers.buckets import BucketBatchSampler
 from ...samplers.distributed import DistributedSampler as ExactSampler
+from ...version import from_the_future, installed_version
 from ..fetching import fetch
 from ..fetching.stream_libraries import check_version, is_of_datasets, library_of
 from ..options.settings import Order, Settings
@@ -293,7 +294,8 @@ def of_next_epoch(
 
 def _common(settings: Settings, epoch: int, base_seed: int | None) -> dict[str, Any]:
     kind, workers = "iterable" if settings.iterable else "map", settings.num_workers
-    state = {"version": VERSION, "kind": kind, "epoch": epoch, "base_seed": base_seed, "num_workers": workers}
+    state = {"version": VERSION, "feedline": installed_version(), "kind": kind, "epoch": epoch}
+    state |= {"base_seed": base_seed, "num_workers": workers}
     if settings.iterable:
         state |= library_of(settings.dataset)
         if is_of_datasets(settings.dataset) and hasattr(settings.dataset, "epoch"):
@@ -343,6 +345,10 @@ def drain(settings: Settings, pending: Mapping[str, Any]) -> None:
 
 def check(state: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
     """Validates `state`. Raises ConfigError if `state` is not a state of a loader like this one."""
+    version = state.get("version") if isinstance(state, Mapping) else None
+    if type(version) is int and version > VERSION and ("feedline" in state or state.keys() >= _REQUIRED):
+        readable = f"states of versions {_READABLE[0]} to {VERSION}"
+        raise ConfigError(f"load_state_dict: {from_the_future('this state', version, state.get('feedline'), readable)}")
     if not isinstance(state, Mapping) or not state.keys() >= _REQUIRED or not _is_plain(state):
         raise ConfigError(f"load_state_dict: this is not a state of feedline.DataLoader: {state!r:.80}")
     kind = "iterable" if settings.iterable else "map"
