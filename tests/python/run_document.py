@@ -22,8 +22,8 @@ from typing import Any
 
 import made_audio
 import made_megatron
-import made_volumes
 import made_tiff
+import made_volumes
 import numpy as np
 import torch
 
