@@ -316,6 +316,8 @@ def inspect(
     annotations = annotations_of("inspect", images, split, crowd)
     if (dataset := opened_manifest(source, format, fields)) is not None:
         return dataset.inspect()
+    if format is None and volume_files.are_volumes(source, False):
+        return open(source, fields=fields).inspect()
     return spec_of(source, format, fields, index, missing, allow_commands, annotations).inspect()
 
 
