@@ -279,9 +279,9 @@ class Dataset {
   // does not have one class per sample.
   Result<std::vector<Dataset>> split(const std::vector<std::uint64_t>& counts, std::uint64_t seed,
                                      const std::vector<std::int64_t>& classes = {}) const;
-  // Returns a dataset whose samples are patches of this dataset's volumes; an operation on patches must follow. kConfig:
-  // the samples have no volumes, or already are patches. kData: for grids, a volume cannot be opened, has other
-  // dimensions, or is smaller than a patch.
+  // Returns a dataset whose samples are patches of this dataset's volumes; an operation on patches must follow.
+  // kConfig: the samples have no volumes, or already are patches. kData: for grids, a volume cannot be opened, has
+  // other dimensions, or is smaller than a patch.
   Result<Dataset> patches(const PatchOptions& options) const;
   // Returns an integer field of every sample. Reads as little as the format allows: nothing if the field is in memory,
   // the index or the file names, otherwise this field, or whole samples if the format cannot read single fields. Fails

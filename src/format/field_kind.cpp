@@ -19,8 +19,7 @@ constexpr Named kKinds[] = {
     {"image", FieldKind::kImage}, {"value", FieldKind::kInteger}, {"array", FieldKind::kArray},
     {"mask", FieldKind::kMask},   {"bytes", FieldKind::kBytes},   {"text", FieldKind::kText},
     {"json", FieldKind::kJson},   {"boxes", FieldKind::kBoxes},   {"keypoints", FieldKind::kKeypoints},
-    {"audio", FieldKind::kAudio}, {"video", FieldKind::kVideo},
-    {"volume", FieldKind::kVolume}};
+    {"audio", FieldKind::kAudio}, {"video", FieldKind::kVideo},   {"volume", FieldKind::kVolume}};
 
 // The extensions of all kinds except images. The extensions of integers are the ones that WebDataset decodes.
 constexpr Named kExtensions[] = {

@@ -110,8 +110,8 @@ void linear_inside(const T* data, std::int64_t plane, std::int64_t row, std::arr
     const float wx = px - static_cast<float>(x), wy = py - static_cast<float>(y), wz = pz - static_cast<float>(z);
     const T* const at = data + x * plane + y * row + z;
     const Pair near = pair_at(at), below = pair_at(at + row);
-    const Pair behind = pair_at(at + plane), far = pair_at(at + plane + row);
-    const Pair a = near + wy * (below - near), b = behind + wy * (far - behind);
+    const Pair next = pair_at(at + plane), far = pair_at(at + plane + row);
+    const Pair a = near + wy * (below - near), b = next + wy * (far - next);
     const Pair c = a + wx * (b - a);
     out[k] = c[0] + wz * (c[1] - c[0]);
   }

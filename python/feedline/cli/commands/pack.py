@@ -206,9 +206,7 @@ def _pack_volumes(source: str, output: str, fields: str | None, patch: str | Non
         print_json(report._asdict())
     else:
         chunk = "x".join(map(str, report.chunk))
-        OUT.print(
-            f"{counted(report.volumes, 'volume')}, {bytes_text(report.bytes)} written in chunks of {chunk}"
-        )
+        OUT.print(f"{counted(report.volumes, 'volume')}, {bytes_text(report.bytes)} written in chunks of {chunk}")
     return exit_codes.FINE
 
 
