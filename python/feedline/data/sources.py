@@ -157,10 +157,11 @@ def open(
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
-    if format is None and volume_files.are_volumes(source, arguments.flag("open", "volumes", volumes)):
+    are_volumes = arguments.flag("open", "volumes", volumes)
+    if format is None and volume_files.are_volumes(source, are_volumes):
         made = volume_files.open_volumes(source, fields, index, cache, cache_limit)
         return recorded_calls.made_by(made, "data.sources:open", options=given)
-    if volumes:
+    if are_volumes:
         raise ConfigError(f"open: volumes=True is for .npy files, not {source!r}")
     manifest = format_of_manifest(source) if format is None else format if isinstance(format, str) else ""
     if manifest in MANIFESTS:
@@ -220,7 +221,11 @@ def format_of_manifest(source: Any) -> str:
 
 def opened_manifest(source: Any, format: Any, fields: Any) -> Dataset | None:
     """Opens a source that is a manifest; None for any other."""
-    is_manifest = format in MANIFESTS if format is not None else format_of_manifest(source) in MANIFESTS
+    is_manifest = (
+        isinstance(format, str) and format in MANIFESTS
+        if format is not None
+        else format_of_manifest(source) in MANIFESTS
+    )
     return open(source, format=format, fields=fields) if is_manifest else None
 
 
