@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of nifti_fuzz and zarr_fuzz: headers of both versions, metadata, and chunks with each codec."""
+"""Writes the seeds of volumes_fuzz: NIfTI headers of both versions, metadata, and chunks with each codec."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ sys.path.insert(0, str(HERE.parents[1] / "tests" / "python"))
 import made_volumes as made  # noqa: E402
 
 
-def write(folder: str, seeds: dict[str, bytes]) -> None:
-    (HERE / folder).mkdir(exist_ok=True)
+def write(seeds: dict[str, bytes]) -> None:
+    (HERE / "volumes").mkdir(exist_ok=True)
     for name, data in seeds.items():
-        (HERE / folder / name).write_bytes(data)
+        (HERE / "volumes" / name).write_bytes(data)
 
 
 def metadata(codecs: list[object], **changes: object) -> bytes:
@@ -39,11 +39,11 @@ def metadata(codecs: list[object], **changes: object) -> bytes:
 def main() -> int:
     values = np.zeros((2, 3, 4), "i2")
     headers = {
-        f"{version}{order == '>'}": made.nifti(values, version=version, order=order)[:544]
+        f"nifti{version}_{name}": b"\0" + made.nifti(values, version=version, order=order)[:544]
         for version in (1, 2)
-        for order in "<>"
+        for name, order in (("little", "<"), ("big", ">"))
     }
-    write("nifti", headers | {"qform": made.nifti(values, quaternion=(0.5, 0, 0, 1, 2, 3), slope=2.0)[:352]})
+    write(headers | {"qform": b"\0" + made.nifti(values, quaternion=(0.5, 0, 0, 1, 2, 3), slope=2.0)[:352]})
     transpose = {"name": "transpose", "configuration": {"order": [2, 0, 1]}}
     v2 = {"zarr_format": 2, "shape": [8, 9], "chunks": [4, 5], "dtype": "<f4", "order": "F", "filters": None}
     data = bytes(range(120))
@@ -56,7 +56,6 @@ def main() -> int:
         40: made.with_crc(data),
     }
     write(
-        "zarr",
         {
             "plain": metadata([made.LITTLE], fill_value="NaN", data_type="float32"),
             "shards": metadata([made.sharding((2, 5, 3), [transpose, made.LITTLE, "zstd"], location="start")]),

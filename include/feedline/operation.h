@@ -452,8 +452,7 @@ struct RandomRotate90 {
   double p = 0.5;
 };
 // With probability `p`, rotates around each axis by an angle in degrees, drawn uniformly, and magnifies by a factor
-// whose inverse is drawn uniformly. Images are interpolated linearly, labels are the nearest ones; voxels outside the
-// volume are `fill`.
+// whose inverse is drawn uniformly. Images are interpolated linearly, labels nearest; outside the volume is `fill`.
 struct RandomAffine3d {
   Range degrees{-15, 15};
   Range zoom{1, 1};

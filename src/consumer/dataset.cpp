@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "feedline/dataset.h"
 #include "feedline/rows.h"
-#include "feedline/volumes.h"
+#include "feedline/sources/volumes.h"
 
 #include <algorithm>
 #include <utility>

@@ -95,6 +95,22 @@ def test_sources(photos: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert_own_errors((repr(value), lambda value=value: feedline.views(value)) for value in VALUES)
 
 
+def test_volumes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("a.npy", np.zeros((8, 8, 8), np.float32))
+    volumes = feedline.open("a.npy", volumes=True)
+    size = (4, 4, 4)
+    assert_own_errors(changed(feedline.open, "a.npy", volumes=True))
+    for crop in (volumes.random_crop, volumes.center_crop, volumes.grid_patches):
+        assert_own_errors(changed(crop, size))
+    patches = volumes.center_crop(size)
+    assert_own_errors(changed(patches.random_affine, 10))
+    assert_own_errors(changed(patches.normalize, 1, 2))
+    names = ("flip", "rotate90", "gamma", "gaussian_noise", "gaussian_blur", "brightness", "contrast")
+    for name in (*names, "low_resolution", "zoom"):
+        assert_own_errors(changed(getattr(patches, f"random_{name}")))
+
+
 def test_functions(photos: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     image = next(photos.rglob("*.png")).read_bytes()

@@ -17,6 +17,7 @@ VOLUME_FORMS = {"random_patch", "center_patch", "grid_patch", "random_affine_3d"
 TYPES = {one["name"]: one for one in _engine.operation_types() if one["name"] not in VOLUME_FORMS}
 # Arguments of methods that are converted to others; torchvision's antialias and inplace have no effect.
 IN_PYTHON_ONLY = {"antialias", "inplace", "device", "shear", "field", "patches", "foreground"}
+IN_PYTHON_OF = {"random_affine": {"p"}}  # for volumes
 IN_ENGINE_ONLY = {"random_affine": {"shear_x", "shear_y"}, "random_erasing": {"noise"}}
 # The method replaces the default, which is None or a number.
 REPLACED = {
@@ -25,6 +26,8 @@ REPLACED = {
     ("random_erasing", "value"),
     ("random_iou_crop", "sampler_options"),
     ("frames", "frames"),
+    ("random_flip", "axes"),
+    ("random_rotate90", "axes"),
     ("frames", "times"),
     ("sanitize_bounding_boxes", "labels"),
     ("speed_perturbation", "factors"),
@@ -36,7 +39,8 @@ REPLACED = {
 
 def parameters(name: str) -> dict[str, inspect.Parameter]:
     found = dict(inspect.signature(getattr(feedline.Dataset, name)).parameters)
-    return {key: value for key, value in found.items() if key not in {"self", "fields"} | IN_PYTHON_ONLY}
+    left_out = {"self", "fields"} | IN_PYTHON_ONLY | IN_PYTHON_OF.get(name, set())
+    return {key: value for key, value in found.items() if key not in left_out}
 
 
 @pytest.mark.parametrize("name", TYPES)

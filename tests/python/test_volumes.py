@@ -490,6 +490,34 @@ def test_rotation_reads_beyond_the_patch(tmp_path: Path) -> None:
     assert np.allclose(lengths, 38**0.5, atol=1e-3)  # rotations keep lengths
 
 
+def test_rotations_are_scipys(tmp_path: Path) -> None:
+    """Volumes of the coordinates, which are interpolated alike, give the position of each voxel."""
+    ndimage = pytest.importorskip("scipy.ndimage")
+    shape = (14, 21, 17)
+    volume = np.random.default_rng(0).integers(0, 1000, shape).astype("i2")
+    labels = np.arange(volume.size).reshape(shape).astype("i4")  # the nearest voxel
+    along = np.meshgrid(*map(np.arange, shape), indexing="ij")
+    paths = [saved(tmp_path / f"{i}.npy", values.astype("f4")) for i, values in enumerate(along)]
+    row = (*paths, saved(tmp_path / "a.npy", volume), saved(tmp_path / "m.npy", labels))
+    dataset = opened([row], fields=("x", "y", "z", "image", "mask")).center_crop(shape)
+    dataset = dataset.random_affine(180, scale=(0.4, 2.5), fill=-1e7)
+    compared = 0
+    for epoch in range(60):
+        sample = dataset.sample(0, epoch=epoch)
+        at = np.stack([sample.x, sample.y, sample.z]).astype("f8")
+        last = np.array(shape).reshape(3, 1, 1, 1) - 1
+        inside = ((at > 0.01) & (at < last - 0.01)).all(axis=0)
+        expected = ndimage.map_coordinates(volume.astype("f8"), at, order=1, mode="nearest")
+        assert np.allclose(sample.image[inside], expected[inside], atol=0.5)
+        middle = inside & (np.abs(at - np.floor(at) - 0.5) > 0.01).all(axis=0)  # not halfway between voxels
+        nearest = np.ravel_multi_index(np.rint(at[:, middle]).astype(int), shape)
+        assert np.array_equal(sample.mask[middle], nearest)
+        outside = sample.image == -1e7
+        assert not sample.mask[outside].any()
+        compared += inside.sum()
+    assert compared > 30_000
+
+
 def test_values_change_images_only(tmp_path: Path) -> None:
     cube = np.random.default_rng(0).integers(0, 200, (10, 10, 10)).astype("i2")
     pair = [(saved(tmp_path / "a.npy", cube), saved(tmp_path / "m.npy", cube))]

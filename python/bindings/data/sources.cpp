@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "feedline/dataset.h"
-#include "feedline/volumes.h"
+#include "feedline/sources/volumes.h"
 #include "interop/arrays.h"
 #include "interop/enum_names.h"
 #include "interop/errors.h"

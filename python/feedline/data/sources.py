@@ -168,10 +168,11 @@ def open(
         return hub.open_dataset(given, open)
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
-    if format is None and volume_files.are_volumes(source, arguments.flag("open", "volumes", volumes)):
+    are_volumes = arguments.flag("open", "volumes", volumes)
+    if format is None and volume_files.are_volumes(source, are_volumes):
         made = volume_files.open_volumes(source, fields, index, cache, cache_limit)
         return recorded_calls.made_by(made, "data.sources:open", options=given)
-    if volumes:
+    if are_volumes:
         raise ConfigError(f"open: volumes=True is for .npy files, not {source!r}")
     if delta_timestamps is not None or (_has_episodes(source) if format is None else _is_any(format, EPISODES)):
         from .lerobot import opening as lerobot
@@ -356,6 +357,8 @@ def inspect(
     annotations = annotations_of("inspect", images, split, crowd, config)
     if (dataset := opened_manifest(source, format, fields)) is not None:
         return dataset.inspect()
+    if format is None and volume_files.are_volumes(source, False):
+        return open(source, fields=fields).inspect()
     return spec_of(source, format, fields, index, missing, allow_commands, annotations).inspect()
 
 

@@ -113,11 +113,24 @@ def _is_group(path: str) -> bool:
 
 
 def _volumes_in(folder: str) -> list[str]:
-    """Returns the NIfTI files or the Zarr folders of a folder that contains nothing else; otherwise an empty list."""
-    names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    if not names or not any(all(name.endswith(ends) for name in names) for ends in (_NIFTI, ".zarr")):
+    """Returns the NIfTI files or the Zarr folders of a folder that contains nothing else; otherwise an empty list.
+
+    Stops at the first other name, as folders may have millions of files.
+    """
+    names = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if not entry.name.endswith((*_NIFTI, ".zarr")):
+                    return []
+                names.append(entry.name)
+    except OSError:
+        return []  # reported when the folder is opened
+    if len({name.endswith(".zarr") for name in names}) != 1:
         return []
-    return [os.path.join(folder, name) for name in names]
+    return [os.path.join(folder, name) for name in sorted(names)]
 
 
 def _expanded(row: tuple[str, ...]) -> list[tuple[str, ...]]:

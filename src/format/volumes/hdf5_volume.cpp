@@ -192,15 +192,14 @@ Result<std::shared_ptr<const ChunkList>> parse_chunk_list(std::span<const std::b
   const auto bytes = number_of<std::uint64_t>(*object, "bytes");
   const auto mtime = number_of<std::int64_t>(*object, "mtime_ns");
   const JsonValue* const descr = object->find("dtype");
-  const auto dtype = descr == nullptr ? std::nullopt : dtype_of_descr(descr->text);
+  const std::string notation = descr == nullptr ? "" : descr->text;
+  const auto dtype = dtype_of_descr(notation);
   if (!bytes || !mtime) return bad_list("does not name its file");
-  if (!dtype)
-    return data_error("hdf5: elements of '" + (descr == nullptr ? std::string() : descr->text) + "' are not supported",
-                      "format");
+  if (!dtype) return data_error("hdf5: elements of '" + notation + "' are not supported", "format");
   list->file_bytes = *bytes;
   list->mtime_ns = *mtime;
   list->spec.dtype = *dtype;
-  list->is_swapped = descr->text[0] == '>';
+  list->is_swapped = notation[0] == '>';
   FEEDLINE_TRY(list->spec.shape, extents_in(*object, "shape"));
   const JsonValue* const fill = object->find("fill");
   if (fill == nullptr || fill->text.size() != 2 * size_of(*dtype)) return bad_list("has no valid \"fill\"");

@@ -10,7 +10,7 @@
 
 #include "cache/notes.h"
 #include "feedline/error.h"
-#include "feedline/volumes.h"
+#include "feedline/sources/volumes.h"
 #include "format/format.h"
 #include "storage/storage.h"
 

@@ -18,7 +18,7 @@
 #include "feedline/loader.h"
 #include "feedline/rows.h"
 #include "feedline/sample_files.h"
-#include "feedline/volumes.h"
+#include "feedline/sources/volumes.h"
 
 namespace feedline::format {
 class Format;

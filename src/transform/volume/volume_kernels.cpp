@@ -47,7 +47,7 @@ void with_type(DType dtype, Use use) {
   });
 }
 
-// The indexes k of a row for which low <= first + k * step <= high.
+// Narrows the indexes k of a row, begin <= k < end, to those for which low <= first + k * step <= high.
 void narrow(double first, double step, double low, double high, std::int64_t& begin, std::int64_t& end) {
   if (step == 0) {
     if (!(first >= low && first <= high)) end = begin;
@@ -56,9 +56,9 @@ void narrow(double first, double step, double low, double high, std::int64_t& be
   double from = (low - first) / step, to = (high - first) / step;
   if (from > to) std::swap(from, to);
   const double most = 1e15;
-  begin = std::max(begin, static_cast<std::int64_t>(std::ceil(std::clamp(from, -most, most))));
-  end = std::min(end, static_cast<std::int64_t>(std::floor(std::clamp(to, -most, most))) + 1);
-  if (end < begin) end = begin;
+  const std::int64_t limit = end;
+  begin = std::min(std::max(begin, static_cast<std::int64_t>(std::ceil(std::clamp(from, -most, most)))), limit);
+  end = std::max(std::min(end, static_cast<std::int64_t>(std::floor(std::clamp(to, -most, most))) + 1), begin);
 }
 
 template <typename T>
@@ -86,6 +86,20 @@ float linear_at_border(const T* data, const std::array<std::int64_t, 3>& size, s
   return sum;
 }
 
+using Pair = float __attribute__((vector_size(8)));
+
+// Two neighbours along z.
+template <typename T>
+Pair pair_at(const T* data) {
+  if constexpr (std::is_same_v<T, float>) {
+    Pair pair;
+    std::memcpy(&pair, data, sizeof pair);
+    return pair;
+  } else {
+    return Pair{static_cast<float>(data[0]), static_cast<float>(data[1])};
+  }
+}
+
 template <typename T>
 void linear_inside(const T* data, std::int64_t plane, std::int64_t row, std::array<float, 3> first,
                    std::array<float, 3> step, std::int64_t begin, std::int64_t end, float* out) {
@@ -95,12 +109,11 @@ void linear_inside(const T* data, std::int64_t plane, std::int64_t row, std::arr
     const auto x = static_cast<std::int32_t>(px), y = static_cast<std::int32_t>(py), z = static_cast<std::int32_t>(pz);
     const float wx = px - static_cast<float>(x), wy = py - static_cast<float>(y), wz = pz - static_cast<float>(z);
     const T* const at = data + x * plane + y * row + z;
-    const auto lerp = [](float a, float b, float w) { return a + w * (b - a); };
-    const auto along = [&](const T* from) {
-      return lerp(static_cast<float>(from[0]), static_cast<float>(from[1]), wz);
-    };
-    const float a = lerp(along(at), along(at + row), wy), b = lerp(along(at + plane), along(at + plane + row), wy);
-    out[k] = lerp(a, b, wx);
+    const Pair near = pair_at(at), below = pair_at(at + row);
+    const Pair next = pair_at(at + plane), far = pair_at(at + plane + row);
+    const Pair a = near + wy * (below - near), b = next + wy * (far - next);
+    const Pair c = a + wx * (b - a);
+    out[k] = c[0] + wz * (c[1] - c[0]);
   }
 }
 
@@ -192,6 +205,20 @@ void blur_axis(const float* in, float* out, std::int64_t outer, std::int64_t cou
     i = (i % period + period) % period;
     return i < count ? i : period - 1 - i;
   };
+  if (inner == 1) {
+    for (std::int64_t o = 0; o < outer; ++o, in += count, out += count) {
+      for (std::int64_t i = 0; i < count; ++i) out[i] = weights[0] * in[i];
+      for (std::int64_t r = 1; r <= radius; ++r) {
+        const float weight = weights[static_cast<std::size_t>(r)];
+        const std::int64_t begin = std::min(r, count), end = std::max(count - r, begin);
+        const auto at_border = [&](std::int64_t i) { out[i] += weight * (in[mirrored(i - r)] + in[mirrored(i + r)]); };
+        for (std::int64_t i = 0; i < begin; ++i) at_border(i);
+        for (std::int64_t i = begin; i < end; ++i) out[i] += weight * (in[i - r] + in[i + r]);
+        for (std::int64_t i = end; i < count; ++i) at_border(i);
+      }
+    }
+    return;
+  }
   for (std::int64_t o = 0; o < outer; ++o, in += count * inner, out += count * inner)
     for (std::int64_t i = 0; i < count; ++i) {
       float* const to = out + i * inner;

@@ -69,12 +69,18 @@ class Volumes(Augmentations):
                 such labels are cropped at random. The voxels, at most 10,000 per label, are found when a volume is
                 first used, and stored with the index.
         """
-        if not self._has_volumes():
-            if patches != 1 or foreground is not None:
-                raise ConfigError("random_crop: patches= and foreground= are for volumes, and the samples have none")
-            return super().random_crop(size, padding, pad_if_needed, fill, padding_mode, fields=fields)
         where = "random_crop"
-        self._refuse(where, padding=padding is not None, fill=fill != 0, padding_mode=padding_mode != "constant")
+        count = arguments.integer(where, "patches", patches, 1)
+        if not self._has_volumes():
+            if count != 1 or foreground is not None:
+                raise ConfigError(f"{where}: patches= and foreground= are for volumes, and the samples have none")
+            return super().random_crop(size, padding, pad_if_needed, fill, padding_mode, fields=fields)
+        self._refuse(
+            where,
+            padding=padding is not None,
+            fill=_differs(fill, 0),
+            padding_mode=_differs(padding_mode, "constant"),
+        )
         given: dict[str, Any] = {}
         if foreground is not None:
             if not isinstance(foreground, tuple) or len(foreground) not in (2, 3):
@@ -85,7 +91,6 @@ class Volumes(Augmentations):
             given = {"foreground": field, "share": share}
             if labels:
                 given["values"] = arguments.integers(where, "foreground labels", labels[0], 0)
-        count = arguments.integer(where, "patches", patches, 1)
         return self._patches(
             where, _engine.patches(self._engine, count), "random_patch", size, pad_if_needed, fields, given
         )
@@ -110,7 +115,12 @@ class Volumes(Augmentations):
         if not self._has_volumes():
             return super().center_crop(size, fill, padding_mode, rounding, fields=fields)
         where = "center_crop"
-        self._refuse(where, fill=fill != 0, padding_mode=padding_mode != "constant", rounding=rounding != "even")
+        self._refuse(
+            where,
+            fill=_differs(fill, 0),
+            padding_mode=_differs(padding_mode, "constant"),
+            rounding=_differs(rounding, "even"),
+        )
         return self._patches(where, self._engine, "center_patch", size, True, fields, {})
 
     def grid_patches(self, size: int | Sequence[int], overlap: int | Sequence[int] = 0, pad: bool = False) -> Self:
@@ -186,6 +196,7 @@ class Volumes(Augmentations):
             p: for volumes, the probability that a sample is changed.
         """
         where = "random_affine"
+        p = arguments.real(where, "p", p)
         if not self._has_volumes():
             if p != 1:
                 raise ConfigError(f"{where}: p= is for volumes; use random_apply for images")
@@ -194,7 +205,7 @@ class Volumes(Augmentations):
             where,
             translate=translate is not None,
             shear=shear is not None,
-            interpolation=interpolation != "nearest",
+            interpolation=_differs(interpolation, "nearest"),
             center=center is not None,
             fields=fields is not None,
         )
@@ -315,6 +326,10 @@ def _warn_of_chunks(where: str, explanation: str) -> None:
         if "the chunks fit badly" in line:
             warnings.warn(f"{where}: {line}", stacklevel=5)
             return
+
+
+def _differs(value: Any, default: Any) -> bool:
+    return type(value) is not type(default) or bool(value != default)
 
 
 def _extents(where: str, name: str, value: Any, low: int) -> list[int]:

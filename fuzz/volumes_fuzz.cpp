@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the metadata of a Zarr array: an array with chunks of a limited size, or an error. If the first byte is
-// odd, the rest is a stored chunk of an array with the codec that the second byte chooses.
+// Any bytes as a NIfTI header, as the metadata of a Zarr array, and as a stored chunk: an array of a limited size, or
+// an error. The first byte chooses: 0 a header, 1 a chunk with the codec of the second byte, all others metadata.
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +13,7 @@
 
 #include "base/check.h"
 #include "format/volumes/chunk_codec.h"
+#include "format/volumes/nifti.h"
 #include "format/volumes/zarr_metadata.h"
 
 namespace {
@@ -25,6 +28,13 @@ void check_array(const feedline::Result<feedline::format::ZarrArray>& array) {
   FEEDLINE_CHECK(array->layout.bytes() > 0 && array->layout.bytes() <= std::size_t{1} << 31U);
   std::array<std::int64_t, feedline::Shape::kMaxDims> zeros{};
   FEEDLINE_CHECK(!array->key(std::span(zeros).first(array->stored.dims())).empty());
+}
+
+void check_header(std::span<const std::byte> file) {
+  const auto header = feedline::format::read_nifti_header(file);
+  if (!header) return;
+  FEEDLINE_CHECK(header->layout.stored.bytes() > 0);
+  FEEDLINE_CHECK(std::ranges::all_of(header->affine, [](double number) { return std::isfinite(number); }));
 }
 
 void check_chunk(std::span<const std::byte> file) {
@@ -46,8 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto copy = std::make_unique_for_overwrite<std::byte[]>(size);
   std::ranges::copy(std::as_bytes(std::span(data, size)), copy.get());
   const std::span<const std::byte> file(copy.get(), size);
-  if (size > 0 && data[0] % 2 == 1 && data[0] != '{') {
-    check_chunk(file.subspan(1));
+  if (size > 0 && data[0] <= 1) {
+    data[0] == 0 ? check_header(file.subspan(1)) : check_chunk(file.subspan(1));
     return 0;
   }
   const std::string_view text(reinterpret_cast<const char*>(file.data()), size);
