@@ -13,7 +13,7 @@
 #include "device/device.h"
 #include "format/format.h"
 #include "pipeline/batch_scheduler.h"
-#include "pipeline/fields/video_decoders.h"
+#include "pipeline/media/video_decoders.h"
 #include "pipeline/planning/memory_share.h"
 #include "pipeline/planning/thread_placement.h"
 #include "pipeline/sample/function_watch.h"

@@ -10,7 +10,7 @@
 #include "format/shards/each_shard.h"
 #include "memory/sample_limit.h"
 #include "pipeline/fields/audio_path.h"
-#include "pipeline/fields/audio_source.h"
+#include "pipeline/media/audio_source.h"
 
 namespace feedline::pipeline {
 namespace {

@@ -14,7 +14,7 @@
 #include "memory/volume.h"
 #include "pipeline/fields/array_path.h"
 #include "pipeline/fields/audio_path.h"
-#include "pipeline/fields/audio_source.h"
+#include "pipeline/media/audio_source.h"
 #include "pipeline/fields/clip_path.h"
 #include "pipeline/fields/deep_path.h"
 #include "pipeline/fields/device_cache_path.h"

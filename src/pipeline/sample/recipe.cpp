@@ -13,7 +13,7 @@
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
 #include "pipeline/fields/target_path.h"
-#include "pipeline/fields/video_indexes.h"
+#include "pipeline/media/video_indexes.h"
 #include "pipeline/fields/views_path.h"
 #include "pipeline/sample/field_paths.h"
 #include "pipeline/sample/image_checkpoints.h"

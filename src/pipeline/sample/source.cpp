@@ -25,7 +25,7 @@
 #include "format/volumes/volume_format.h"
 #include "memory/sample_limit.h"
 #include "pipeline/fields/foreground.h"
-#include "pipeline/fields/video_indexes.h"
+#include "pipeline/media/video_indexes.h"
 #include "pipeline/sample/image_checkpoints.h"
 #include "plan/mixture.h"
 #include "storage/manifest_storage.h"

@@ -60,7 +60,7 @@
 // reads exactly the rows of MCUs that libjpeg would read for the region (Window::end_coded_row). This decoder fails for
 // anything that libjpeg might report: an invalid code, a 65th coefficient, an early, late or unexpected marker,
 // truncated data, or a missing end marker. libjpeg then decodes the image from the beginning, and its pixels and errors
-// are the result. fuzz/baseline_jpeg_fuzz.cpp compares both decoders. In skipped intervals, only the markers are
+// are the result. fuzz/images/baseline_jpeg_fuzz.cpp compares both decoders. In skipped intervals, only the markers are
 // checked, in all rows that libjpeg would read: damage inside these intervals is not detected, nor is damage below the
 // region.
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/fields/video_indexes.h"
+#include "pipeline/media/video_indexes.h"
 
 #include <mutex>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/fields/clip_choice.h"
+#include "pipeline/media/clip_choice.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/fields/audio_source.h"
+#include "pipeline/media/audio_source.h"
 
 #include <algorithm>
 #include <cstring>

@@ -13,7 +13,7 @@
 #include "cache/entry_store.h"
 #include "decode/video/video_index.h"
 #include "feedline/error.h"
-#include "pipeline/fields/video_source.h"
+#include "pipeline/media/video_source.h"
 #include "storage/storage.h"
 
 namespace feedline::pipeline {

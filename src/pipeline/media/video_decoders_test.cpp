@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/fields/video_decoders.h"
+#include "pipeline/media/video_decoders.h"
 
 #include <gtest/gtest.h>
 

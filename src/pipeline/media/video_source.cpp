@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/fields/video_source.h"
+#include "pipeline/media/video_source.h"
 
 #include <array>
 #include <string>
