@@ -208,7 +208,7 @@ def format_of_manifest(source: Any) -> str:
 
 def opened_manifest(source: Any, format: Any, fields: Any) -> Dataset | None:
     """Opens a source that is a manifest; None for any other."""
-    is_manifest = format in MANIFESTS if format is not None else format_of_manifest(source) in MANIFESTS
+    is_manifest = (format if isinstance(format, str) else format_of_manifest(source)) in MANIFESTS
     return open(source, format=format, fields=fields) if is_manifest else None
 
 
