@@ -11,8 +11,8 @@
 #include "decode/video/clip_decoder.h"
 #include "feedline/operation.h"
 #include "format/format.h"
-#include "pipeline/media/clip_choice.h"
 #include "pipeline/fields/field_path.h"
+#include "pipeline/media/clip_choice.h"
 #include "pipeline/media/video_indexes.h"
 #include "transform/chain.h"
 
