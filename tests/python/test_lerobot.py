@@ -185,6 +185,8 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         ({"delta_timestamps": {"acton": [0.0]}}, "there is no key 'acton'; the keys are .*action"),
         ({"delta_timestamps": {"action": []}}, "must be a list of seconds"),
         ({"delta_timestamps": {"task": [0.0]}}, "'task' is text"),
+        ({"delta_timestamps": {"action": [1e300]}}, "1e\\+300 s of 'action' is more than 2147483648 frames"),
+        ({"delta_timestamps": {"action": [-1e17]}}, "is more than 2147483648 frames"),
         ({"delta_timestamps": [0.0]}, "must be a dict"),
         ({"fields": ["state"]}, "fields: there is no key 'state'"),
         ({"delta_timestamps": {"action": [0.0]}, "format": "parquet"}, "delta_timestamps is for LeRobotDatasets"),

@@ -176,7 +176,7 @@ Result<void> VolumePath::draw(const memory::Record::Field& stored, FieldWork& wo
   const Axes axes(*plan_, volume);
   Shape cropped;
   for (std::size_t i = axes.count; i-- > 0;) cropped = cropped.with_front(shape[axes.first + i]);
-  if (scratch.is_drawn) {
+  if (scratch.is_drawn && plan_->patch) {  // whole volumes may differ
     if (cropped == scratch.shape) return {};
     return data_error("the volume has " + cropped.to_string() + " voxels, and another volume of the sample has " +
                           scratch.shape.to_string() + "; all must have the same number",
@@ -219,7 +219,7 @@ Result<void> VolumePath::draw(const memory::Record::Field& stored, FieldWork& wo
       if (!plan_->patch->pad)
         return data_error("the volume has " + cropped.to_string() + " voxels, fewer than a patch along axis " +
                               std::to_string(i) + ", which has " + std::to_string(size) +
-                              "; use smaller patches, or pad=True",
+                              "; use smaller patches, or pad_if_needed=True",
                           "transform");
       at = room / 2 - (room % 2 != 0 ? 1 : 0);
     } else if (plan_->patch && !plan_->random) {
