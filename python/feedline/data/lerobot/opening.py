@@ -52,7 +52,7 @@ def open_lerobot(source: str, fields: Any, delta_timestamps: Any, cache: Any, ca
 
 def _require_key(argument: str, key: Any, keys: Sequence[str]) -> None:
     if key not in keys:
-        raise ConfigError(f"open: {argument}: there is no key {key!r}; the keys are {', '.join(keys)}")
+        raise ConfigError(f"open: {argument}: the key {key!r} does not exist; the keys are {', '.join(keys)}")
 
 
 def _steps_of(delta_timestamps: Any, read: Metadata, wanted: Sequence[str]) -> Steps:
