@@ -207,7 +207,7 @@ struct CheckpointStats {
 // Decoding of clips, over all threads.
 struct VideoStats {
   std::uint64_t opens = 0;               // of decoders
-  double open_s = 0;                     // time in them
+  double open_s = 0;                     // time spent opening them
   std::uint64_t frames = 0;              // decoded, wanted or not
   std::uint64_t bytes_fetched = 0;       // read from the files
   std::uint64_t bytes_used = 0;          // of the packets that were decoded

@@ -93,7 +93,7 @@ def test_the_command_packs_pairs(tmp_path: Path, pairs: Any) -> None:
 
 
 def test_other_sources_are_refused(tmp_path: Path, pairs: Any) -> None:
-    with pytest.raises(feedline.ConfigError, match="must have volumes"):
+    with pytest.raises(feedline.ConfigError, match="Zarr needs a source with volumes"):
         packing.pack_volumes(feedline.arrays(x=np.zeros((3, 4))), tmp_path / "out", patch=(8, 8, 8))
     with pytest.raises(feedline.ConfigError, match="no operations"):
         packing.pack_volumes(feedline.open(pairs).center_crop((8, 8, 8)), tmp_path / "out", patch=(8, 8, 8))

@@ -251,8 +251,8 @@ def test_no_warning_with_dtype(tmp_path: Path) -> None:
     ("call", "message"),
     [
         (lambda d: d.decode(dtype="uint32"), "dtype must be one of 'uint8', 'uint16', 'float32', 'native'"),
-        (lambda d: d.decode("L", dtype="uint16"), "dtype= keeps the channels of the files; omit the mode L"),
-        (lambda d: d.decode(dtype="uint16", fidelity="fast"), "decoded exactly, by the CPU"),
+        (lambda d: d.decode("L", dtype="uint16"), "dtype= returns the channels of the files; omit the mode L"),
+        (lambda d: d.decode(dtype="uint16", fidelity="fast"), "decodes exactly, on the CPU"),
         (lambda d: d.decode(dtype="uint16").cache("memory"), "cache: a cache stores 8-bit pixels"),
         (lambda d: d.decode(dtype="uint16").to_dtype("uint8"), "to_dtype: works on 8-bit pixels only"),
         (lambda d: d.decode(dtype="uint16").views([feedline.chain()] * 2), "views are made from 8-bit pixels"),

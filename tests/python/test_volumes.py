@@ -216,7 +216,7 @@ def test_wrong_sources_are_refused(tmp_path: Path, array: Any) -> None:
         ([(path, path, path)], {}, "name their fields"),
         ([(path, path)], {"fields": ("x", "x")}, "used twice"),
         (path, {"fields": ("x:boxes",)}, "kind 'boxes'"),
-        (path, {"fields": ("x=inner",)}, "has one array, and none named 'inner'"),
+        (path, {"fields": ("x=inner",)}, "has one array, without a name; omit '=inner'"),
     ):
         with pytest.raises(feedline.ConfigError, match=message):
             opened(source, **options)
@@ -298,7 +298,8 @@ def test_volumes_are_not_shown(tmp_path: Path, array: Any) -> None:
 
 def test_small_volumes_are_refused_or_padded(tmp_path: Path, array: Any) -> None:
     path = saved(tmp_path / "a.npy", array[:5])
-    with pytest.raises(feedline.DataError, match=r"fewer than a patch along axis 0, which has 8.*pad_if_needed=True"):
+    advice = r"fewer than a patch along axis 0, which has 8; use smaller patches, or pad_if_needed=True"
+    with pytest.raises(feedline.DataError, match=advice):
         opened(path).random_crop((8, 8, 8))[0]
     for patches in (opened(path).random_crop((8, 8, 8), pad_if_needed=True), opened(path).center_crop((8, 8, 8))):
         image = patches[0].image

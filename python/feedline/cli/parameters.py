@@ -220,7 +220,7 @@ def option(*names: str, aliases: tuple[str, ...] = (), **attributes: Any) -> Cal
 
 def on_cluster(command: Command) -> Command:
     """Adds ``--on``."""
-    help = "Run parts as tasks of a Ray cluster: ray, or ray://HOST:PORT; all nodes need the same Feedline and paths."
+    help = "Run on a Ray cluster: ray, or ray://HOST:PORT. All nodes need the same version of Feedline and paths."
     return click.option("--on", metavar="CLUSTER", help=help)(command)
 
 

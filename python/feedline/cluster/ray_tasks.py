@@ -125,7 +125,7 @@ def _result(where: str, ray: Any, done: Any) -> Any:
     except ray.exceptions.RayError as error:
         raise WorkerDiedError(
             f"{where}: a task on Ray died {RETRIES + 1} times or could not run: {type(error).__name__}: "
-            f"{_last_line(error)}; the same command resumes after the finished parts"
+            f"{_last_line(error)}; to resume after the finished parts, run the same command again"
         ) from None
     if kind == "version":
         version, node = value

@@ -22,7 +22,7 @@ _NOT_STORED = 2**64 - 1
 
 
 def list_of(path: str, array: str, index: str) -> str:
-    """Returns the path of the list of a dataset's chunks, which is made if it does not exist.
+    """Returns the path of the list of a dataset's chunks, which is created if it does not exist.
 
     Raises:
         ConfigError: h5py is needed and not installed; the file is remote, or has no such dataset; or `array` is empty
@@ -74,7 +74,7 @@ def _listed(path: str, array: str, stat: os.stat_result) -> bytes:
         import h5py
     except ImportError:
         raise ConfigError(
-            f"open: h5py lists the chunks of {path!r} when it is first opened, and is not installed: pip install h5py"
+            f"open: {path!r} needs h5py, which lists its chunks and is not installed: pip install h5py"
         ) from None
     try:
         file = h5py.File(path, "r")

@@ -383,13 +383,13 @@ def nnunet_train(
 
     The recipe is ``nnUNetTrainer.get_training_transforms`` (nnU-Net 2.5, batchgeneratorsv2 0.3) for isotropic patches
     and one channel: rotation around each axis and zoom, each with probability 0.2; noise, blur, brightness, contrast,
-    low resolution, gamma of the negated and of the plain values; mirroring. A third of the patches is centred on
+    low resolution, gamma of the negated and of the plain values; mirroring. A third of the patches are centred on
     foreground. Images are float32 of shape `size`.
 
-    Unlike nnU-Net, whose patches are cut from a larger one with zeros outside, rotated patches see the whole volume;
-    labels are the nearest instead of interpolated ones; each patch is foreground with probability 0.33, instead of a
-    fixed part of the batch; channels of one field share their draws. Volumes must be preprocessed: resampled and
-    normalized.
+    Differences from nnU-Net: rotated patches are read from the whole volume, instead of a larger patch that is zero
+    outside; labels are those of the nearest voxel, instead of interpolated; each patch is centred on foreground with
+    probability 0.33, instead of a fixed part of the batch; channels of one field share their random values. Volumes
+    must be preprocessed: resampled and normalized.
 
     Args:
         source: pairs of an image and its labels for :func:`feedline.open`, or a dataset of volumes.

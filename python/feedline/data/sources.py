@@ -71,7 +71,7 @@ def open(
             - volumes: NIfTI files, or a folder of them; Zarr arrays and groups; HDF5 files. A tuple of paths is a
               sample with one volume for each field: ``[("image.nii.gz", "mask.nii.gz"), ...]``, by default the fields
               ``image`` and ``mask``, and for NIfTI ``affine``, float64 (4, 4); see docs/volumes.md
-            - recordings of robots in LeRobot's formats v3.0 and v2.1: a folder or its URL (docs/robots.md)
+            - recordings of robots in LeRobot's formats v3.0, v2.1 and v2.0: a folder or its URL (docs/robots.md)
             - token files of Megatron, by the names of their indexes (``"train_text_document.idx"``). A sample is the
               field ``tokens`` (int64) with ``tokens_length``, and ``mode`` if the index has modes
             - a list of shards by wids, timm or OpenCLIP, or a file that :meth:`Dataset.cache` has finished
@@ -141,16 +141,16 @@ def open(
             parent that contains the first image; SPLIT is ``train2017`` for ``instances_train2017.json``.
         split: for VOC sets a list of ``ImageSets``, for YOLO sets a key of the YAML file: by default ``"train"``. For
             datasets on the Hub, a split by the rules of ``datasets``; required if there are several.
-        config: for datasets on the Hub, a configuration in their card; by default the default one.
+        config: for datasets on the Hub, the name of a configuration; None: the default configuration of the card.
         crowd: for COCO files, ``"skip"``, the default, leaves out crowd annotations, like torchvision's detection
             recipe; ``"keep"`` treats them like all others. The field ``crowd_mask`` contains the crowd annotations in
             both cases.
         documents: for Megatron's token files: a sample is a document, whose sequences are joined, instead of a
             sequence.
-        volumes: each ``.npy`` file is one volume, instead of rows.
-        delta_timestamps: for LeRobotDatasets: for keys of the dataset, seconds relative to each sample. The field then
-            has one row or frame for each of them, and ``KEY_is_pad``, bool of shape (rows), is true for those outside
-            the episode, which contain its first or last row. Must be multiples of 1/fps, within 0.1 ms.
+        volumes: reads each ``.npy`` file as one volume, instead of one sample per row.
+        delta_timestamps: for LeRobotDatasets: times by key, in seconds relative to each sample, which must be multiples
+            of 1/fps within 0.1 ms. The field then has a row or frame for each time. Outside the episode, it repeats
+            the first or last row, and ``KEY_is_pad``, bool of shape (times), is true.
         dtype, window, storage: not supported in this version.
 
     Raises:
@@ -255,7 +255,7 @@ def format_of_manifest(source: Any) -> str:
 
 
 def opened_manifest(source: Any, format: Any, fields: Any) -> Dataset | None:
-    """Opens a source that is a manifest or has episodes; None for any other."""
+    """Opens a source that is a manifest or has episodes; returns None for other sources."""
     is_manifest = (
         _is_any(format, (*MANIFESTS, *EPISODES))
         if format is not None
@@ -275,7 +275,7 @@ def _refuse_parts(engine: _engine.Dataset) -> None:
 
 
 def _may_be_manifest(path: Any) -> bool:
-    """Whether the name may be that of a manifest; for other sources, the readers are not imported."""
+    """Whether a path may be a manifest. For other paths, the readers are not imported."""
     if not isinstance(path, str) or "://" in path:
         return False
     return path.endswith((".jsonl", ".json", ".jsonl.gz", ".tsv")) or os.path.isdir(path)

@@ -18,7 +18,7 @@ from .storage import node_cache
 _NIFTI = (".nii", ".nii.gz")
 _HDF5 = (".h5", ".hdf5")
 _GROUPS = (".zarr", *_HDF5)
-_LABELS = ("mask", "label", "seg")  # fields whose names begin so contain labels
+_LABELS = ("mask", "label", "seg")  # how names of label fields begin
 
 
 class _Field(NamedTuple):
@@ -134,7 +134,7 @@ def _volumes_in(folder: str) -> list[str]:
 
 
 def _expanded(row: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Returns one row for each sample that a row of patterns or folders stands for."""
+    """Returns one row for each sample that a row of patterns or folders describes."""
     columns = [_paths_of(path) for path in row]
     if len({len(column) for column in columns}) > 1:
         counts = ", ".join(f"{path!r} has {len(column)}" for path, column in zip(row, columns, strict=True))

@@ -43,7 +43,7 @@ class Instrumentation:
         self._sampler = _Sampler(tracer, spans_every_s, most_spans) if spans_every_s else None
 
     def close(self) -> None:
-        """Ends the thread that records spans; metrics have no more values. Idempotent."""
+        """Stops reporting metrics, and ends the thread that records spans. Idempotent."""
         self._metrics.closed = True
         if self._sampler is not None:
             self._sampler.close()
@@ -66,9 +66,9 @@ def instrument(
 
         otel.instrument()          # after your SDK and exporters are set up
 
-    The metrics are those of :func:`feedline.serve_metrics`, without the histogram; an OTLP exporter to Prometheus
-    results in the same names, for example ``feedline.wait`` in seconds becomes ``feedline_wait_seconds_total``. They
-    are read only when the SDK collects them.
+    The metrics are those of :func:`feedline.serve_metrics`, without the histogram. Exported to Prometheus, they have
+    the same names: ``feedline.wait`` in seconds becomes ``feedline_wait_seconds_total``. They are read only when the
+    SDK collects them.
 
     Spans: every ``spans_every_s`` seconds, a window of two batches (at most one second) is recorded as a trace with the
     root ``feedline.window`` and the children ``feedline.wait`` (the loop waits for a batch), ``feedline.read``,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A loader's numbers in Weights & Biases, MLflow and TensorBoard. All numbers come from :class:`Meter`."""
+"""Sends the metrics of :class:`Meter` to Weights & Biases, MLflow and TensorBoard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Send = Callable[[Mapping[str, float], int], Any]
 
 
 class Tracker:
-    """Sends a loader's numbers to an experiment tracker, at most once every ``every_s`` seconds.
+    """Sends a loader's metrics to an experiment tracker, at most once every ``every_s`` seconds.
 
     ::
 
@@ -40,7 +40,7 @@ class Tracker:
         self._sent_s = time.monotonic()
 
     def __call__(self, step: int) -> bool:
-        """Sends the current numbers if ``every_s`` seconds have passed. Returns whether they were sent."""
+        """Sends the current metrics if ``every_s`` seconds have passed. Returns whether they were sent."""
         now_s = time.monotonic()
         if now_s - self._sent_s < self._every_s:
             return False
@@ -73,7 +73,7 @@ def mlflow(loader: Any, run_id: str | None = None, **options: Any) -> Tracker:
 
 
 def tensorboard(loader: Any, writer: Any, **options: Any) -> Tracker:
-    """Returns a :class:`Tracker` that calls ``writer.add_scalar`` for each number.
+    """Returns a :class:`Tracker` that calls ``writer.add_scalar`` for each metric.
 
     `writer`: a ``SummaryWriter`` of torch or tensorboardX. `options`: ``every_s`` and ``prefix`` of :class:`Tracker`.
     """

@@ -295,7 +295,7 @@ class Loader:
             iterator._end("load_state_dict() has ended this iterator")
 
     def reshard(self, rank: int, world_size: int, *, state: Mapping[str, Any] | None = None) -> None:
-        """Continues this run as another rank, or with another number of ranks, between two batches.
+        """Continues this run with another rank or number of ranks, between two batches.
 
         ::
 
@@ -304,11 +304,11 @@ class Loader:
                 if members_changed():                  # a replica left or joined
                     loader.reshard(replica_rank(), replica_count(), state=last_committed)
 
-        The running ``for`` loop continues with the next batch of the new share; the loader's other arguments remain.
+        The running ``for`` loop continues with the next batch of the new share; other arguments do not change.
         Together, the ranks deliver each remaining sample of the epoch once, if all of them call this method with the
         same position: after the same number of batches, or with the same ``state``. A rank that joins creates its
-        loader, and calls ``load_state_dict``, or this method, before its first batch. ``batch_size`` remains the size
-        of a rank's batch, so that the global batch grows and shrinks with ``world_size``.
+        loader, and calls ``load_state_dict``, or this method, before its first batch. ``batch_size`` is the size of
+        a rank's batch, so the global batch grows and shrinks with ``world_size``.
 
         Args:
             rank, world_size: the new share.
@@ -389,8 +389,8 @@ class Loader:
     def metrics(self, port: int = 0, *, name: str | None = None) -> str:
         """Serves :meth:`stats` as metrics on this machine only, until the loader is closed. Returns the URL.
 
-        See :func:`feedline.serving.metrics.serve`. :func:`feedline.serve_metrics` serves all loaders, also to other
-        machines. The environment variable ``FEEDLINE_METRICS_PORT`` serves the metrics of all loaders.
+        See :func:`feedline.serving.metrics.serve`. :func:`feedline.serve_metrics` serves all loaders, optionally to
+        other machines. The environment variable ``FEEDLINE_METRICS_PORT`` serves the metrics of all loaders.
         """
         if self._closed:
             raise Error("metrics: this loader is closed")
@@ -522,7 +522,7 @@ class LoaderIterator(Iterator[B]):
         self._without_batch = 0  # epochs that ended since the last batch
         self._ended: str | None = None
         self._exhausted = False
-        self._epoch = -1  # the epoch that runs
+        self._epoch = -1  # the current epoch
 
     def __next__(self) -> B:
         if self._ended is not None:

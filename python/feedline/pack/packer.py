@@ -136,7 +136,7 @@ def pack(
     if on is not None:
         ray_tasks.checked_address("pack", on)
         if shard_range is not None or isinstance(source, _engine.Dataset):
-            raise ConfigError("pack: on= makes its own ranges of shards, and opens a source by its path or URL")
+            raise ConfigError("pack: on= needs the path or URL of a source, and does not support shard_range=")
         plan: dict[str, Any] = {"format": format, "fields": fields, "images": images, "split": split, "crowd": crowd}
         plan |= {"shard_bytes": shard_bytes, "samples_per_shard": samples_per_shard, "shuffle": shuffle, "seed": seed}
         plan |= {"transcoders": transcoders, "to": to, "compression": compression, "hashes": hashes}

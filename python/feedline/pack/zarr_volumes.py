@@ -30,12 +30,12 @@ _LEAST_CHUNK, _MOST_CHUNK = 8, 64
 
 
 class VolumeReport(NamedTuple):
-    """What :func:`pack_volumes` wrote."""
+    """The result of :func:`pack_volumes`."""
 
-    volumes: int  # samples; those that existed already are included
-    skipped: int  # samples that existed already
-    bytes: int  # written
-    chunk: tuple[int, ...]  # of the last axes
+    volumes: int  # number of samples, including those that already existed
+    skipped: int  # number of samples that already existed
+    bytes: int  # bytes written
+    chunk: tuple[int, ...]  # extents of a chunk along the last axes
 
 
 def pack_volumes(
@@ -60,7 +60,7 @@ def pack_volumes(
         fields: the fields of `source`, if it is not a dataset.
 
     Raises:
-        ConfigError: the source has no volumes, or an argument is wrong.
+        ConfigError: the source has no volumes, or an argument is invalid.
         DataError, StorageError: a volume cannot be read, or the output cannot be written.
     """
     from ..data.dataset import Dataset
@@ -68,13 +68,15 @@ def pack_volumes(
 
     sizes = arguments.integers(_WHERE, "patch", patch, 1)
     if "://" in os.fspath(output):
-        raise ConfigError(f"{_WHERE}: to zarr, the output must be a local folder, not {output!r}")
+        raise ConfigError(f"{_WHERE}: Zarr is written to a local folder, not to {output!r}")
     dataset = source if isinstance(source, Dataset) else open_source(source, fields=fields)
     kinds = {name: kind for name, kind, *_ in dataset._engine.roles()}
     if "volume" not in kinds.values():
-        raise ConfigError(f"{_WHERE}: to zarr, the source must have volumes (NIfTI, Zarr, HDF5): {dataset.source!r}")
+        raise ConfigError(
+            f"{_WHERE}: Zarr needs a source with volumes (NIfTI, Zarr, HDF5, .npy), not {dataset.source!r}"
+        )
     if dataset.operations:
-        raise ConfigError(f"{_WHERE}: to zarr, the volumes must have no operations, but have {dataset.operations[0]}")
+        raise ConfigError(f"{_WHERE}: volumes are stored without operations; remove {dataset.operations[0]}")
     folder = Path(output)
     chunk = tuple(min(max(size // 2, _LEAST_CHUNK), _MOST_CHUNK) for size in sizes)
     written = skipped = 0

@@ -69,6 +69,6 @@ def _verify_slice(settings: Cluster, item: tuple[Any, ...]) -> Result:
 
 def _differs(name: str) -> DataError:
     return DataError(
-        f"verify: {name} on the node {os.uname().nodename} is not the one that the command sees; all nodes need the "
-        "same files"
+        f"verify: {name} on the node {os.uname().nodename} differs from the one on the machine of the command; "
+        "all nodes need the same files"
     )

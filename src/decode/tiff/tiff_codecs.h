@@ -16,7 +16,7 @@ namespace feedline::decode {
 class LzwDecoder {
  public:
   // Returns the number of bytes written: up to the end of the data, or until `out` is full. nullopt: a code is invalid,
-  // or the data is of the kind that precedes TIFF 6.0.
+  // or the data has the older form, from before TIFF 6.0.
   std::optional<std::size_t> decode(std::span<const std::byte> in, std::span<std::byte> out);
 
  private:

@@ -137,7 +137,7 @@ Result<std::uint64_t> TiffDecoder::decompress(const Chunk& chunk, std::span<cons
       if (row_bytes() * static_cast<std::uint64_t>(chunk.end_row) / kMaxInflation > stored.size())
         return damaged(chunk, "has too few bytes for its values: " + std::to_string(stored.size()));
       if (!inflater_) inflater_.reset(libdeflate_alloc_decompressor());
-      if (!inflater_) return decode_error("no memory for a TIFF decoder");
+      if (!inflater_) return decode_error("not enough memory for a TIFF decoder");
       std::size_t made = 0;
       switch (libdeflate_zlib_decompress(inflater_.get(), stored.data(), stored.size(), values.data(), values.size(),
                                          &made)) {
@@ -151,7 +151,7 @@ Result<std::uint64_t> TiffDecoder::decompress(const Chunk& chunk, std::span<cons
     }
     case TiffCompression::kZstd: {
       if (!zstd_) zstd_.reset(ZSTD_createDCtx());
-      if (!zstd_) return decode_error("no memory for a TIFF decoder");
+      if (!zstd_) return decode_error("not enough memory for a TIFF decoder");
       const std::size_t made =
           ZSTD_decompressDCtx(zstd_.get(), values.data(), values.size(), stored.data(), stored.size());
       if (ZSTD_isError(made) == 0) return made;
@@ -194,7 +194,8 @@ Result<std::span<const std::byte>> TiffDecoder::decode_jpeg(const Chunk& chunk, 
   };
   if (!begins(stored)) return damaged(chunk, "is not a JPEG");
   std::span<const std::byte> tables = directory_.jpeg_tables;
-  if (!tables.empty() && (!begins(tables) || tables.size() < 4)) return damaged(chunk, "needs damaged JPEGTables");
+  if (!tables.empty() && (!begins(tables) || tables.size() < 4))
+    return damaged(chunk, "cannot be decoded: JPEGTables is damaged");
   if (!tables.empty()) tables = tables.subspan(2, tables.size() - 4);  // without the markers of start and end
   const std::size_t adobe = is_rgb ? kAdobeRgb.size() : 0;
   const std::span<std::byte> file = jpeg_file_.resize(adobe + tables.size() + stored.size());

@@ -320,7 +320,7 @@ class Reader {
       found.chunk_width = found.width;
       found.chunk_height = static_cast<int>(std::min<std::uint64_t>(rows, static_cast<std::uint64_t>(found.height)));
       FEEDLINE_TRY(found.offsets, numbers(kStripOffsets));
-      if (found.offsets.size() == 0) return damaged("neither StripOffsets nor TileOffsets");
+      if (found.offsets.size() == 0) return damaged("StripOffsets or TileOffsets is missing");
     }
     const Tag counts = found.has_tiles ? kTileByteCounts : kStripByteCounts;
     FEEDLINE_TRY(found.byte_counts, numbers(counts));

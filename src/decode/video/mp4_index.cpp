@@ -649,7 +649,7 @@ Result<void> apply_edits(const Track& track, const Movie& movie, VideoIndex& ind
     if (begin > std::numeric_limits<std::int64_t>::max() / 4) return damaged("the edit list's times are out of range");
     constexpr std::size_t kMostTimes = 16;
     if (shown.size() > index.packets.size() * kMostTimes)
-      return damaged("the edit list shows the same packets over " + std::to_string(kMostTimes) + " times");
+      return damaged("the edit list repeats the same packets more than " + std::to_string(kMostTimes) + " times");
   }
   index.packets = std::move(shown);
   return {};

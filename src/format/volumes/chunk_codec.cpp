@@ -54,7 +54,7 @@ Result<In> without_sum(ChunkCodec codec, In in) {
                                 ? static_cast<std::uint32_t>(base::crc(base::CrcKind::k32c, 0, data))
                                 : fletcher32(data);
   if (sum == last_u32(in)) return data;
-  return data_error("the chunk is damaged: its " + std::string(name_of(codec)) + " checksum differs", "format");
+  return data_error("the chunk is damaged: its " + std::string(name_of(codec)) + " checksum does not match", "format");
 }
 
 Compression compression_of(ChunkCodec codec) {

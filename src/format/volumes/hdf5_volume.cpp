@@ -99,7 +99,7 @@ Result<void> take_chunks(const JsonValue& object, std::span<const std::byte> tab
   std::uint64_t count = 1;
   for (std::size_t i = 0; i < chunk.dims(); ++i)
     count *= static_cast<std::uint64_t>((list.spec.shape[i] + chunk[i] - 1) / chunk[i]);
-  if (table.size() != count * sizeof(ChunkList::Chunk)) return bad_list("has another number of chunks");
+  if (table.size() != count * sizeof(ChunkList::Chunk)) return bad_list("does not have the stated number of chunks");
   list.chunks.resize(count);
   std::memcpy(list.chunks.data(), table.data(), table.size());
   return {};

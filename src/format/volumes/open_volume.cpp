@@ -10,7 +10,7 @@ namespace feedline::format {
 
 Result<OpenedVolume> open_volume(const VolumeSource& source, cache::Notes* notes) {
   if (!source.array.empty() && (is_nifti_name(source.path) || source.path.ends_with(".npy")))
-    return config_error("fields: '" + source.path + "' has one array, and none named '" + source.array + "'");
+    return config_error("fields: '" + source.path + "' has one array, without a name; omit '=" + source.array + "'");
   const std::string name = source.path.substr(0, source.path.find('?'));
   if (is_nifti_name(name)) {
     FEEDLINE_TRY(NiftiVolume opened, open_nifti(*source.storage, source.path, notes));

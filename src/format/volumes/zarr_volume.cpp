@@ -220,7 +220,7 @@ class ZarrVolume final : public memory::Volume {
       std::uint32_t stored = 0;
       std::memcpy(&stored, index.data() + data.size(), 4);
       if (static_cast<std::uint32_t>(base::crc(base::CrcKind::k32c, 0, data)) != stored)
-        return data_error("zarr: the shard is damaged: the crc32c checksum of its index differs", "format");
+        return data_error("zarr: the shard is damaged: the crc32c checksum of its index does not match", "format");
     }
     shard.index.resize(numbers);
     std::memcpy(shard.index.data(), data.data(), data.size());

@@ -329,7 +329,7 @@ Result<std::uint64_t> VolumePath::interpolate(const memory::Volume& volume, cons
       begin[i] = is_geometric ? box.begin[i - axes.geometric] : is_cropped ? scratch.origin[i - axes.first] : 0;
       count[i] = is_geometric ? box.size[i - axes.geometric] : axes.patch[i];
       if (begin[i] < 0 || begin[i] + count[i] > shape[i])
-        return data_error("interpolation does not support pad=True along axis " + std::to_string(i), "transform");
+        return data_error("interpolation does not support padding along axis " + std::to_string(i), "transform");
     }
     const std::span<const std::int64_t> counts(count.data(), axes.dims);
     const std::size_t bytes = bytes_of(counts, element);

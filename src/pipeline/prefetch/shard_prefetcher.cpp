@@ -205,7 +205,7 @@ void ShardPrefetcher::fetch_shard(std::size_t number) {
 }
 
 std::string ShardPrefetcher::explain() const {
-  std::string text = "evicts first the copy that the plan needs last";
+  std::string text = "evicts the copy that is needed last";
   if (!walks_) return text + "; the order always takes samples from all shards, so none is prefetched";
   return text + "; " + std::to_string(ahead_) + " whole shards are fetched ahead of their first sample, " +
          std::to_string(fetched_) + " so far";

@@ -13,7 +13,7 @@
 namespace feedline::storage {
 namespace {
 
-constexpr std::size_t kLongestValue = 1024;     // of what is kept as text
+constexpr std::size_t kLongestValue = 1024;     // of a value that is stored as text
 constexpr std::size_t kLongestUrl = 16 * 1024;  // signatures are long
 
 std::string_view trimmed(std::string_view text) {

@@ -13,7 +13,7 @@ namespace feedline::storage {
 namespace {
 
 std::unexpected<Error> unreadable(std::string_view what, const text::JsonReader& json) {
-  return storage_error("the Hub's answer for the " + std::string(what) + " is not understood" +
+  return storage_error("the Hub's response for the " + std::string(what) + " is invalid" +
                            (json.error() ? ": " + json.problem() : std::string()) +
                            "; check that HF_ENDPOINT names a Hugging Face Hub",
                        EREMOTEIO);

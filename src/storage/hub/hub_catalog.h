@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Knows which commits branches refer to, and which files commits contain. Requests each fact at most once.
+// Caches the commits of branches and the files of commits. Requests each of them at most once.
 
 #include <cstdint>
 #include <map>

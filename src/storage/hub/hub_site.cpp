@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kBetweenLooks = 2ms;          // for a redirect that another read has requested
 constexpr std::int64_t kLongestMargin = 60;  // seconds before the expiry of a URL
-constexpr std::size_t kLongestReason = 300;  // of a body that is shown
+constexpr std::size_t kLongestReason = 300;  // characters of a body in an error
 constexpr std::uint64_t kOfEndpoint = 0;     // Call::keys
 
 std::int64_t now_in_seconds() { return static_cast<std::int64_t>(std::time(nullptr)); }

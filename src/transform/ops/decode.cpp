@@ -30,10 +30,10 @@ class Decode final : public OperationWith<Decode, op::Decode> {
     if (!image.is_first()) return config_error("must be the first operation");
     if (args_.values != PixelValues::kBytes) {
       if (args_.mode != ColorMode::kRgb)
-        return config_error("dtype= keeps the channels of the files; omit the mode " +
+        return config_error("dtype= returns the channels of the files; omit the mode " +
                             std::string(word_of(args_.mode)));
       if (args_.fidelity != Fidelity::kExact)
-        return config_error("dtype= is decoded exactly, by the CPU; omit fidelity= and device=");
+        return config_error("dtype= decodes exactly, on the CPU; omit fidelity= and device=");
       image.state.values = args_.values;
       image.state.applies_exif = args_.applies_exif;
       image.state.channels = 0;

@@ -68,7 +68,7 @@ def inspect(
     nothing to read.
     """
     if on is not None and not all_images:
-        raise click.UsageError("--on needs --all: without it, a few images are examined")
+        raise click.UsageError("--on needs --all: without it, only a few images are examined")
     said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
     found = feedline.inspect(source, **said)
     images_seen: stored_images.StoredImages | None = None

@@ -42,7 +42,9 @@ def patterns_by_name(paths: Sequence[str]) -> dict[str, list[str]]:
     if shards := matching(_SHARDED.format(split="*"), paths):
         names = {found[1] for path in shards if (found := _SHARD_NAME.match(path.rpartition("/")[2]))}
         if wrong := sorted(name for name in names if not SPLIT_NAME.match(name)):
-            raise ConfigError(f"open: {wrong[0]!r} in the names of files is not a name of a split; pass their pattern")
+            raise ConfigError(
+                f"open: {wrong[0]!r} in the names of files is not a valid name of a split; open the files by a pattern"
+            )
         usual = [name for name in _KEYWORDS if name in names]
         return {name: [_SHARDED.format(split=name)] for name in usual + sorted(names - set(usual))}
     for rule in (

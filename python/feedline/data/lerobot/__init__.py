@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets in LeRobot's formats v3.0 and v2.1: recordings of robots."""
+"""Datasets in LeRobot's formats v3.0, v2.1 and v2.0: recordings of robots."""

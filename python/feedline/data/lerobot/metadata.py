@@ -202,7 +202,7 @@ def _tasks_3_0(folder: Folder) -> dict[int, str]:
     return dict(zip(numbers, _engine.field_values(stored, name), strict=True))
 
 
-# ---- v2.1 ----
+# ---- v2.0 and v2.1 ----
 
 
 def _read_2_1(folder: Folder, info: dict[str, Any], fps: float, features: list[Feature]) -> Metadata:

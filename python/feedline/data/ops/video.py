@@ -48,7 +48,7 @@ class Videos(Operations):
         """Decodes clips: uint8 of shape (frames, channels, height, width), or (clips, frames, ...) with ``clips > 1``.
 
         Clips are chosen by number, ``clip(frames=16, every=4)``, or by time: ``clip(fps=8, seconds=4)`` selects the 32
-        frames that are shown at 8 times per second.
+        frames that are shown every 1/8 second.
 
         Args:
             frames: number of frames of each clip.

@@ -18,10 +18,10 @@ class Volumes(Augmentations):
     """The methods of :class:`Dataset` for volumes: N-D arrays in NIfTI, Zarr, HDF5 and .npy files.
 
     A sample is a whole volume until :meth:`random_crop`, :meth:`center_crop` or :meth:`grid_patches` cuts patches, of
-    which only the needed part is read. All volumes of a sample, such as ``image`` and ``mask``, are cropped alike and
-    have one geometry. Values have their stored dtype; they become float32 if an operation interpolates or changes them.
-    Labels (fields named ``mask...``, ``label...`` or ``seg...``, or marked ``:mask``) are never interpolated or changed
-    otherwise.
+    which only the needed part is read. All volumes of a sample, such as ``image`` and ``mask``, have the same crop
+    and geometry. Values have their stored dtype; they become float32 if an operation interpolates or changes them.
+    Labels (fields named ``mask...``, ``label...`` or ``seg...``, or marked ``:mask``) are never interpolated, and
+    their values never change.
 
     Axes are those of the stored array; NIfTI's are nibabel's (x, y, z). A patch with fewer extents than its volume
     crops the last axes (for NIfTI the first ones); others are delivered whole. ``axes=`` of operations counts the last
@@ -49,7 +49,7 @@ class Volumes(Augmentations):
         patches: int = 1,
         foreground: tuple[Any, ...] | None = None,
     ) -> Self:
-        """Crops images or volumes at a random position. Of volumes::
+        """Crops images or volumes at a random position. For volumes::
 
             volumes.random_crop((64, 64, 64), patches=4, foreground=("mask", 0.33))
 
@@ -62,10 +62,10 @@ class Volumes(Augmentations):
             fill: for images, the value of the border for ``padding_mode="constant"``, from 0 to 255: one value or
                 (red, green, blue).
             padding_mode: for images, ``"constant"``, ``"edge"``, ``"reflect"`` or ``"symmetric"``.
-            patches: for volumes, the number of patches of each volume and epoch, which are consecutive samples.
-            foreground: for volumes, ``(field, share)``: that share of the patches is centred, as far as the borders
-                allow, on a voxel of the label field: a label is drawn uniformly among those above 0 that the volume
-                has, and then one of its voxels. ``(field, share, labels)`` draws among these labels. Volumes without
+            patches: for volumes, the number of patches per volume and epoch, which are consecutive samples.
+            foreground: for volumes, ``(field, share)``: this share of the patches is centred, as far as the borders
+                allow, on a voxel of the label field: a label above 0 is drawn uniformly from those in the volume, and
+                then one of its voxels. ``(field, share, labels)`` draws among these labels. Volumes without
                 such labels are cropped at random. The voxels, at most 10,000 per label, are found when a volume is
                 first used, and stored with the index.
         """
@@ -179,7 +179,8 @@ class Volumes(Augmentations):
         """Rotates, translates, scales and shears images around their centre, or rotates and scales patches of volumes.
 
         The size does not change. Patches of volumes are read from as much of the volume as the rotated patch covers, so
-        that only voxels outside the volume are filled; images are interpolated linearly, and labels are the nearest.
+        that only voxels outside the volume are filled. Images are interpolated linearly; labels are those of the
+        nearest voxel.
 
         Args:
             degrees: range of the clockwise angle, (low, high), or a number d for (-d, d); 0 disables rotation. Volumes:
