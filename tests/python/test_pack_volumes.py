@@ -95,7 +95,7 @@ def test_the_command_packs_pairs(tmp_path: Path, pairs: Any) -> None:
 def test_other_sources_are_refused(tmp_path: Path, pairs: Any) -> None:
     with pytest.raises(feedline.ConfigError, match="Zarr needs a source with volumes"):
         packing.pack_volumes(feedline.arrays(x=np.zeros((3, 4))), tmp_path / "out", patch=(8, 8, 8))
-    with pytest.raises(feedline.ConfigError, match="no operations"):
+    with pytest.raises(feedline.ConfigError, match="without operations"):
         packing.pack_volumes(feedline.open(pairs).center_crop((8, 8, 8)), tmp_path / "out", patch=(8, 8, 8))
     with pytest.raises(feedline.ConfigError, match="local folder"):
         packing.pack_volumes(pairs, "s3://bucket/out", patch=(8, 8, 8))
