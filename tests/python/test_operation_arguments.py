@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 import feedline
 from feedline import _engine
@@ -86,3 +88,12 @@ def test_the_engine_refuses_other_arguments(empty: Any, name: str, values: dict[
 def test_the_engine_takes_values_of_declared_kinds(empty: Any) -> None:
     made = empty.with_operation("resize", [], {"size": (8, 8), "max_size": None, "interpolation": "box"})
     assert made.operations() == ["resize((8, 8), interpolation=box)"]
+
+
+def test_two_sizes_that_are_not_a_pair(tmp_path: Path) -> None:
+    Image.new("RGB", (40, 30)).save(tmp_path / "a.png")
+    images = feedline.files([tmp_path / "a.png"])
+    with pytest.raises(feedline.ConfigError, match=r"pass two sizes as one pair: resize\(\(height, 32\)\)"):
+        images.resize(32, 32)
+    with pytest.raises(feedline.ConfigError, match=r"not 'bogus'$"):
+        images.resize(32, "bogus")

@@ -171,7 +171,10 @@ def interpolation(where: str, value: Any) -> str:
     if isinstance(word, str) and word == "nearest-exact":  # torchvision treats both alike on PIL images
         word = "nearest"
     if not isinstance(word, str) or word not in _INTERPOLATIONS:
-        raise ConfigError(f"{where}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, not {value!r}")
+        advice = (
+            f"; pass two sizes as one pair: {where}((height, {value}))" if isinstance(value, int) and value > 5 else ""
+        )
+        raise ConfigError(f"{where}: interpolation must be one of {', '.join(_INTERPOLATIONS)}, not {value!r}{advice}")
     return str(word)
 
 

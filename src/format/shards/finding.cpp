@@ -26,7 +26,7 @@ Finding to_finding(const UnopenedColumn& column, const std::string& source) {
   std::string text = "the column '" + column.name + "'";
   if (!column.holds.empty()) text += " (" + column.holds + ")";
   text += " is not read: " + column.reason;
-  if (!column.spec.empty()) text += "; open it with fields='" + column.spec + "'";
+  if (!column.spec.empty()) text += "; to read it too, list '" + column.spec + "' in fields= with the other fields";
   return {"unread_column", Severity::kNote, source, "", {}, std::move(text)};
 }
 

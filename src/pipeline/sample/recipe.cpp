@@ -227,8 +227,9 @@ void take_source(Recipe& recipe, const Source& source) {
 // For formats that store samples as rows: the rows are delivered as stored.
 Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
   if (!operations.empty())
-    return config_error(std::string(name_of(operations.front())) + ": the samples of \"" + recipe.dataset +
-                        "\" are arrays, but operations need images");
+    return config_error(
+        std::string(name_of(operations.front())) + ": the samples of \"" + recipe.dataset +
+        "\" are arrays, but operations need images; use map(function) for arrays, or volumes=True to crop .npy files");
   if (dtype) return config_error("dtype needs images: the samples of \"" + recipe.dataset + "\" are arrays");
   for (const format::FieldDescription& field : recipe.format->fields())
     recipe.stored_schema.push_back({field.name, field.array});

@@ -248,7 +248,7 @@ def test_an_offset_after_the_end_is_an_error(folder: Path) -> None:
 def test_images_are_not_affected_by_audio_operations(folder: Path) -> None:
     with pytest.raises(feedline.ConfigError, match="no image"):
         feedline.open(folder).resize(10)[0]
-    with pytest.raises(feedline.ConfigError, match="operations need images"):
+    with pytest.raises(feedline.ConfigError, match=r"operations need images; use map\(function\)"):
         feedline.arrays(x=numpy.zeros((3, 2), numpy.float32)).audio().loader(1)
 
 
