@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from .data import presets
     from .data.dataset import Dataset
     from .data.images import (
-        IMAGENET_MEAN,
-        IMAGENET_STD,
         ImageInfo,
         active_simd_variant,
         decode_image,
@@ -55,6 +53,7 @@ if TYPE_CHECKING:
     from .data.sources import inspect, open
     from .data.specs import DecodeLimit, Drawn, FieldSpec
     from .data.view_list import Views, views
+    from .imagenet import IMAGENET_MEAN, IMAGENET_STD
     from .loader.batches import Batch
     from .loader.loader import BadSample, Loader
     from .loader.packed_loader import PackedLoader
@@ -76,8 +75,6 @@ _NAMES_OF = {
     "data.dataset": ("Dataset",),
     "data.specs": ("DecodeLimit", "Drawn", "FieldSpec"),
     "data.images": (
-        "IMAGENET_MEAN",
-        "IMAGENET_STD",
         "ImageInfo",
         "active_simd_variant",
         "decode_image",
@@ -97,6 +94,7 @@ _NAMES_OF = {
     "data.view_list": ("Views", "views"),
     "torch_loader.data_loader": ("DataLoader", "StatefulDataLoader"),
     "torch_loader.workers.pool": ("WorkerPool",),
+    "imagenet": ("IMAGENET_MEAN", "IMAGENET_STD"),
     "loader.batches": ("Batch",),
     "loader.loader": ("BadSample", "Loader"),
     "loader.packed_loader": ("PackedLoader",),
@@ -119,9 +117,17 @@ if not TYPE_CHECKING:  # type checkers would otherwise accept any name of the pa
             value: Any = installed_version()
         elif name in _MODULE_OF or name in _MODULES:
             from importlib import import_module
+            from importlib.util import find_spec
 
-            module = import_module(f"{__name__}.{_MODULE_OF.get(name) or _MODULES[name]}")
-            value = getattr(module, name) if name in _MODULE_OF else module
+            try:
+                module = import_module(f"{__name__}.{_MODULE_OF.get(name) or _MODULES[name]}")
+                value = getattr(module, name) if name in _MODULE_OF else module
+            except ImportError:
+                if name == "_engine" or find_spec(f"{__name__}._engine") is not None:
+                    raise
+                from .no_engine import stand_in
+
+                value = stand_in(name)
         else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         globals()[name] = value  # caches it for later uses

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from feedline import _engine
 from feedline.data import sources
 from feedline.data.dataset import Dataset
-from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
 from feedline.loader.loader import Loader
 
+from ..imagenet import IMAGENET_MEAN, IMAGENET_STD
 from .steadiness import SteadinessWatch
 from .stock_loader import measure_stock
 

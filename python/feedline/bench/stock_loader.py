@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from feedline.data.image_formats import IMAGE_FOLDER_EXTENSIONS
-from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
 from feedline.machine.storage import local_path
+
+from ..imagenet import IMAGENET_MEAN, IMAGENET_STD
 
 _EXTENSIONS = tuple(f".{extension}" for extension in IMAGE_FOLDER_EXTENSIONS)
 

@@ -18,6 +18,11 @@ _OF_SUBCOMMANDS = ("rich", "fastjsonschema")  # paths that a subcommand would ch
 
 def main() -> int:
     """Entry point of the ``feedline`` command; returns the exit status."""
+    if importlib.util.find_spec("feedline._engine") is None:
+        from feedline.no_engine import advice
+
+        print(f"feedline: {advice('the command line')}", file=sys.stderr)
+        return 2
     first_alone()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # file names need not be UTF-8

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Statistics of ImageNet's training images, per channel (red, green, blue), in units of [0, 1]; torchvision's values.
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
-
 Buffer = bytes | bytearray | memoryview
 
 

@@ -17,9 +17,9 @@ from os import PathLike, fspath
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
+from ..imagenet import IMAGENET_MEAN, IMAGENET_STD
 from . import arguments, sources
 from .dataset import Dataset
-from .images import IMAGENET_MEAN, IMAGENET_STD
 from .memory.sequences import tokens
 from .ops.chain import Chain, chain
 

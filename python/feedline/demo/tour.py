@@ -14,7 +14,8 @@ from feedline.bench import measuring
 from feedline.bench.stock_loader import StockLoaderMissing, check_stock
 from feedline.data import sources
 from feedline.data.dataset import Dataset
-from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
+
+from ..imagenet import IMAGENET_MEAN, IMAGENET_STD
 
 _SIZE = 224
 _BATCH_SIZE = 32

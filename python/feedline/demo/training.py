@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from feedline.data import sources
-from feedline.data.images import IMAGENET_MEAN, IMAGENET_STD
+
+from ..imagenet import IMAGENET_MEAN, IMAGENET_STD
 
 _SIDE = 64  # pixels: an epoch of 200 photos then takes about a second
 _BATCH_SIZE = 20
