@@ -23,7 +23,7 @@ struct IndexedTokens {
   std::optional<TokenFiles> loss_mask = {};  // a file with a byte per token; 0: no loss
 };
 
-// Files of tokens, one after the other, whose indexes tell the tokens of each sample. Fields: "tokens" (int64, ragged),
+// Files of tokens, one after the other, whose indexes locate the tokens of each sample. Fields: "tokens" (int64, ragged),
 // "tokens_length" and, if all indexes have modes, "mode" (int64), or if the files have loss masks, "loss_mask" (bool,
 // with the shape of "tokens").
 class IndexedTokenFormat final : public FilledFormat {
