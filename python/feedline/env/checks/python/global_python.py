@@ -28,8 +28,8 @@ def _evaluate(analysis: Analysis) -> Problems:
         if found:
             yield problem(
                 "global_python", "note", f"{seen.place.prefix} is conda's base environment, but has {names(found)}",
-                fix="Run feedline env create NAME PACKAGE..., which creates an environment for the project: an update of "
-                    "base may break conda itself; ignore this in a container with a single project",
+                fix="Run feedline env create NAME PACKAGE..., which creates an environment for the project: an update "
+                    "of base may break conda itself; ignore this in a container with a single project",
             )  # fmt: skip
 
 
