@@ -51,7 +51,7 @@ def sentence(result: SearchResult) -> str:
             )
         else:
             found = (
-                f"{_change(result)} looked faster, but the combined change gave {_gain_words(result)}: no gain "
+                f"{_change(result)} looked faster, but the combined change was {_gain_words(result)}: no gain "
                 "was shown"
             )
     else:
