@@ -63,8 +63,8 @@ struct AudioLibraryState {
 AudioLibraryState find_library(AudioLibrary library);
 // The extensions of files that are recognised as videos, in lower case and without a dot.
 std::span<const std::string_view> video_extensions();
-// Returns the versions of FFmpeg's libraries: "libavformat 59.27.100, ...". kConfig: there are no supported ones; the
-// message says what to install. The first call loads and tests them.
+// Returns the versions of FFmpeg's libraries: "libavformat 59.27.100, ...". kConfig: no supported version is installed;
+// the message names the packages to install. The first call loads and tests them.
 Result<std::string> ffmpeg_version();
 
 }  // namespace feedline

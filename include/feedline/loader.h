@@ -377,7 +377,7 @@ class Loader {
   Result<std::optional<PackSegments>> segments(const Batch& batch) const;
   // Returns batches() for another epoch; the number differs between epochs only for packed sequences.
   Result<std::uint64_t> batches_in(std::uint64_t epoch) const;
-  // For packed sequences: what packing does to an epoch, or to its first windows. kConfig: the loader does not pack
+  // For packed sequences: the effect of packing on an epoch, or on its first windows. kConfig: the loader does not pack
   // sequences.
   Result<PackCounts> pack_counts(std::uint64_t epoch, std::optional<std::uint64_t> windows = {}) const;
   // A warning about an order that decompresses much more than is delivered, with the argument to pass instead; empty if

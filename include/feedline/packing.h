@@ -14,7 +14,7 @@ enum class PackMethod : std::uint8_t {
   kConcat,   // concatenates all documents of a window and cuts them at row ends
 };
 
-// What happens to documents that are longer than a row.
+// The treatment of documents that are longer than a row.
 enum class LongDocuments : std::uint8_t { kSplit, kTruncate, kDrop };
 
 enum class PackLabels : std::uint8_t {
@@ -49,7 +49,7 @@ struct PackSegments {
   std::uint64_t longest = 0;  // tokens
 };
 
-// What packing has done to some documents.
+// The effect of packing on some documents.
 struct PackCounts {
   std::uint64_t documents = 0;    // all, including the next three
   std::uint64_t empty = 0;        // without tokens: skipped

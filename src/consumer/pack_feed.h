@@ -50,7 +50,7 @@ class PackFeed {
   // The rows of each rank in the last delivered batch; empty before it.
   const std::vector<std::uint64_t>& rows_per_rank() const { return delivered_.rows; }
 
-  // Returns what packing does to a whole epoch, or to its first windows. Takes about 60 ns for each document.
+  // Returns the effect of packing on a whole epoch, or on its first windows. Takes about 60 ns for each document.
   PackCounts count(std::uint64_t epoch, std::optional<std::uint64_t> windows = {}) const;
   // Returns the batches of this rank in an epoch. Thread-safe, like count() and windows().
   std::uint64_t batches(std::uint64_t epoch);

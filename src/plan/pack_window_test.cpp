@@ -68,7 +68,7 @@ TEST(WindowPackerTest, PacksLikeTheDefinition) {
   }
 }
 
-// Every token of every document, with any options, is in at most one row, and the counts say how many are.
+// Every token of every document, with any options, is in at most one row, and the counts have their number.
 TEST(WindowPackerTest, ContainsEveryTokenOnce) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 300; ++round) {

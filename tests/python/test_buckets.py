@@ -265,7 +265,7 @@ def test_the_plan_names_its_buckets():
         ({"max_tokens": 100}, "max_tokens needs buckets"),
         ({"batch_size": 2, "buckets": 0}, "buckets must be from 1"),
         ({"batch_size": 2, "buckets": []}, "buckets is empty"),
-        ({"batch_size": 2, "buckets": [8, 8, 64]}, "buckets must ascend from 1 on; 8 follows 8"),
+        ({"batch_size": 2, "buckets": [8, 8, 64]}, "bucket bounds must be above 0 and ascending; 8 follows 8"),
         ({"batch_size": 2, "buckets": [64, 8]}, "8 follows 64"),
         ({"batch_size": 2, "buckets": [8, 29]}, "longest sample has a length of 30, but the last bucket ends at 29"),
         ({"batch_size": 2, "buckets": [0, 64]}, "a bucket bound must be from 1"),

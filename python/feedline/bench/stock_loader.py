@@ -117,7 +117,7 @@ def check_stock(source: str) -> None:
         if importlib.util.find_spec(name) is None:
             raise StockLoaderMissing(f"needs {name}")
     if not Path(local_path(source)).is_dir():
-        raise StockLoaderMissing(f"needs a folder of class folders as SOURCE; {source!r} is not such a folder")
+        raise StockLoaderMissing(f"SOURCE must be a folder of class folders, not {source!r}")
 
 
 def measure_stock(source: str, size: int, batch_size: int, workers: int, seconds: float) -> dict[str, Any]:

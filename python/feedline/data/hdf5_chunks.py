@@ -119,7 +119,7 @@ def _dataset(file: Any, path: str, array: str, h5py: Any) -> Any:
     name = array.strip("/") or (names[0] if len(names) == 1 else "")
     dataset = file.get(name) if name else None  # follows soft links
     if not isinstance(dataset, h5py.Dataset) or dataset.file.filename != file.filename:
-        what = f"has no dataset {array!r}" if array else 'has several datasets: name one with fields=, "image=PATH"'
+        what = f"has no dataset {array!r}" if array else 'has several datasets: name one, as in fields="image=PATH"'
         raise ConfigError(f"open: {path!r} {what}; it has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}")
     if dataset.dtype.kind not in "biuf" or not dataset.shape or 0 in dataset.shape:
         raise ConfigError(

@@ -194,7 +194,7 @@ class PackedSequences:
     def count(
         self, epoch: int = 0, *, shuffle: bool = True, seed: int = 0, windows: int | None = None
     ) -> dict[str, int | float]:
-        """Returns what packing does to the documents of an epoch, from their lengths alone.
+        """Returns the effect of packing on the documents of an epoch, computed only from their lengths.
 
         Args:
             epoch, shuffle, seed: select the order, as for :meth:`loader`.

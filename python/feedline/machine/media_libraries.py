@@ -19,7 +19,7 @@ class Library(NamedTuple):
         name: ``"libsndfile"``, ``"libsoxr"`` or ``"FFmpeg"``.
         file: the name or path of the file; empty if it was not found, and for FFmpeg, which has several.
         version: as the library reports it: ``"libsndfile-1.2.0"``; empty if it cannot be used.
-        problem: why it cannot be used, and what to install; otherwise empty.
+        problem: why it cannot be used, and the package to install; otherwise empty.
     """
 
     name: str

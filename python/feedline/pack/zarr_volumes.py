@@ -47,11 +47,11 @@ def pack_volumes(
 ) -> VolumeReport:
     """Writes each sample of a dataset of volumes as a Zarr group ``OUTPUT/00000.zarr``, with one array per field.
 
-    Chunks have half the extents of `patch`, from 8 to 64 voxels, so that a random patch decodes 3.3 voxels for each of
-    its own. They are stored in shards of up to 256 voxels along each axis, compressed by zstd if the package
-    ``zstandard`` is installed, otherwise by gzip; chunks of zeros are not stored. NIfTI's affine is in the attributes
-    of its array. ``feedline.open(OUTPUT, fields=("image", "mask"))`` reads the result. Existing samples are not written
-    again, so an interrupted call can be repeated.
+    Chunks have half the extents of `patch`, from 8 to 64 voxels, so that a random patch decodes 3.3 voxels for each
+    voxel that it contains. They are stored in shards of up to 256 voxels along each axis, compressed by zstd if the
+    package ``zstandard`` is installed, otherwise by gzip; chunks of zeros are not stored. NIfTI's affine is in the
+    attributes of its array. ``feedline.open(OUTPUT, fields=("image", "mask"))`` reads the result. Existing samples are
+    not written again, so an interrupted call can be repeated.
 
     Args:
         source: a dataset of volumes without operations, or a source for :func:`feedline.open`.

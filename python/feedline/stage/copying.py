@@ -94,7 +94,7 @@ def _written(source: _engine.StoredSource, wanted: Wanted, partial: Path, stop: 
         raise
     except OSError as error:
         raise StorageError(
-            f"stage: cannot write {partial}: {error.strerror}. Finished copies remain: "
+            f"stage: cannot write {partial}: {error.strerror}. Finished copies are preserved: "
             "the same call resumes after them",
             errno=error.errno,
         ) from error

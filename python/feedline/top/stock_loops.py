@@ -145,7 +145,10 @@ class StockLoops:
 
 def _reason(error: OSError) -> str:
     if isinstance(error, PermissionError):
-        return "this user may not read its system calls: run as root, or as its user with kernel.yama.ptrace_scope=0"
+        return (
+            "no permission to read the process's system calls: run top as root, or as the process's user with "
+            "kernel.yama.ptrace_scope=0"
+        )
     return f"its system calls cannot be read: {error.strerror}"
 
 

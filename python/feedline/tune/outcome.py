@@ -51,8 +51,7 @@ def sentence(result: SearchResult) -> str:
             )
         else:
             found = (
-                f"{_change(result)} looked faster, but the combined change gave {_gain_words(result)}: no gain "
-                "was shown"
+                f"{_change(result)} looked faster, but the combined change was {_gain_words(result)}: no gain was shown"
             )
     else:
         found = _open_words(result)

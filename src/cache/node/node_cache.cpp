@@ -273,8 +273,8 @@ std::uint64_t NodeCache::next_use(const Plans& plans, const Entry& entry) {
   return next;
 }
 
-// Evicts only copies that are needed later than the new one; evicting others would be a loss. An object that is in no
-// plan was requested directly, so it is needed now.
+// Evicts only copies that are needed later than the new one; evicting others would cause more reads. An object that
+// is not in a plan was requested directly, so it is needed now.
 Result<NodeCache::Room> NodeCache::make_room(Ledger& ledger, const Entry& entry) {
   const std::uint64_t bytes = disk_bytes(entry.version.bytes);
   const auto held = ledger.disk_bytes();

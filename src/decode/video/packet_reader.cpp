@@ -53,7 +53,7 @@ Result<std::span<const std::byte>> PacketReader::read_in_sequence(std::uint32_t 
   for (;;) {
     FEEDLINE_TRY(const auto read, demuxer_->next());
     if (!read || read->bytes.size() != index_.packets[next_].bytes)
-      return data_error("the file's packets are not those of its index; has it changed?", "decode");
+      return data_error("the file's packets do not match its index; the file may have changed", "decode");
     fetched_ += read->bytes.size();
     if (next_++ != packet) continue;
     used_ += read->bytes.size();

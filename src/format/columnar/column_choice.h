@@ -29,7 +29,7 @@ struct PickedColumn {
 };
 
 // Chooses one field per spec, "COLUMN" or "NAME=COLUMN;ALTERNATIVE:KIND". "NAME=A+B" is a float32 array of the numbers
-// of several columns. ":nan" instead of ":KIND" replaces nulls by NaN; ":valid" is true for rows without nulls. The
+// of several columns. ":nan" instead of ":KIND" replaces nulls with NaN; ":valid" is true for rows without nulls. The
 // result has an element for each column of each field. Without specs, chooses an image and, if there
 // is one, a label; if there is no image, chooses every column that can be a field. Fails with kConfig if a column does
 // not exist, its values cannot have the kind in the spec, or two fields have the same name.

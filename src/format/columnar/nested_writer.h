@@ -2,7 +2,7 @@
 #pragma once
 
 // Writes values of nested columns, such as lists of structs: as JSON text or, if the column contains bytes, in a binary
-// form that python/bindings/interop/nested_values.cpp parses. The mark tells them apart.
+// form that python/bindings/interop/nested_values.cpp parses. A mark distinguishes the two forms.
 //
 //     value    base::kNestedMark, node
 //     node     'n' | 't' | 'f' | 'i', i64 | 'u', u64 | 'd', f64 | 's', text | 'b', text (bytes) | list | object

@@ -15,7 +15,7 @@
 namespace feedline::format {
 
 // Converts a name so that it can be part of a tar member's name. Retains lower-case letters, digits and "-", and
-// replaces all other characters by "_".
+// replaces all other characters with "_".
 std::string plain_name(std::string_view name);
 
 // Not thread-safe.

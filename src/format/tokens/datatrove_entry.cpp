@@ -21,7 +21,7 @@ Result<bool> is_datatrove(const std::string& source, const storage::Storage& sto
   return std::string_view(part).substr(0, part.find('?')).ends_with(".ds");
 }
 
-// The tokens have 2 or 4 bytes; the index says how many there are.
+// The tokens have 2 or 4 bytes; the index contains their number.
 Result<DType> dtype_of(const std::string& path, std::uint64_t tokens, const storage::Storage& storage) {
   FEEDLINE_TRY(const storage::ObjectStat stat, storage.stat(path));
   if (stat.bytes == 2 * tokens) return DType::kUint16;

@@ -23,9 +23,9 @@ struct IndexedTokens {
   std::optional<TokenFiles> loss_mask = {};  // a file with a byte per token; 0: no loss
 };
 
-// Files of tokens, one after the other, whose indexes tell the tokens of each sample. Fields: "tokens" (int64, ragged),
-// "tokens_length" and, if all indexes have modes, "mode" (int64), or if the files have loss masks, "loss_mask" (bool,
-// with the shape of "tokens").
+// Files of tokens, one after the other, whose indexes locate the tokens of each sample. Fields: "tokens" (int64,
+// ragged), "tokens_length" and, if all indexes have modes, "mode" (int64), or if the files have loss masks, "loss_mask"
+// (bool, with the shape of "tokens").
 class IndexedTokenFormat final : public FilledFormat {
  public:
   // `name`: of the format. `unit`: the samples, "documents" or "sequences". Fails with kConfig if there are no samples

@@ -17,8 +17,9 @@ struct OpenedVolume {
   std::optional<Affine> affine = {};  // of NIfTI files
 };
 
-// Opens a volume of any supported format, which is recognised by the name of the file or folder. kConfig: the name is
-// of no supported format, or an array is named in a file that has one array. Other errors: as for the format.
+// Opens a volume of any supported format, which is recognised by the name of the file or folder. kConfig: the name
+// does not match a supported format, or an array is named in a file that has one array. Other errors: as for the
+// format.
 Result<OpenedVolume> open_volume(const VolumeSource& source, cache::Notes* notes);
 
 }  // namespace feedline::format

@@ -304,7 +304,7 @@ Result<void> take_v2_compressor(const JsonValue& object, ChunkLayout& layout) {
       if (id == nullptr || id->text != "shuffle" || size == nullptr ||
           integer_of(*size) != static_cast<std::int64_t>(size_of(layout.dtype)))
         return bad_key("\"filters\": '" + (id == nullptr ? std::string() : id->text) +
-                       "' is not supported; only shuffle with the size of an element is");
+                       "' is not supported; only shuffle with the element size is supported");
       layout.codecs.push_back(ChunkCodec::kShuffle);
     }
   const JsonValue* const compressor = object.find("compressor");

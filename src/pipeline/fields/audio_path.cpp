@@ -109,12 +109,12 @@ Result<AudioPlan> plan_audio(const std::vector<Operation>& operations, const dec
   for (std::uint32_t i = 0; i < plan.operations.size(); ++i) {
     const transform::Properties properties = plan.operations[i]->properties();
     if (properties.audio != nullptr) {
-      if (std::exchange(has_audio, true)) return config_error("audio: call it once for each field");
+      if (std::exchange(has_audio, true)) return config_error("audio: call audio() only once for each field");
       plan.audio = *properties.audio;
       plan.audio_stream = i;
     }
     if (properties.speed != nullptr) {
-      if (plan.speed) return config_error("speed_perturbation: call it once for each field");
+      if (plan.speed) return config_error("speed_perturbation: call speed_perturbation() only once for each field");
       plan.speed = *properties.speed;
       plan.speed_stream = i;
     }

@@ -27,8 +27,8 @@ std::uint64_t largest_block(const format::BlockCosts& costs, const std::vector<s
       std::ceil(static_cast<double>(costs.bytes) * static_cast<double>(samples) / static_cast<double>(ends.back())));
 }
 
-// The probability that a block is not stored when one of its values is read, if these blocks are in use at a time. The
-// cache folder stores blocks until the dataset is closed, those in memory are replaced.
+// The probability that a block is not stored when one of its values is read, if these blocks are in use at a time.
+// Blocks in the cache folder are stored until the dataset is closed; those in memory are replaced.
 double missing_share(const format::BlockCosts& costs, std::uint64_t in_use) {
   const auto without = [](std::uint64_t room, std::uint64_t bytes) {
     return bytes <= room ? 0.0 : 1 - static_cast<double>(room) / static_cast<double>(bytes);

@@ -44,8 +44,8 @@ Result<void> check_bounds(const std::vector<std::uint64_t>& bounds, std::uint64_
   std::uint64_t before = 0;
   for (const std::uint64_t bound : bounds) {
     if (bound <= before)
-      return config_error("loader: buckets must ascend from 1 on; " + std::to_string(bound) + " follows " +
-                          std::to_string(before));
+      return config_error("loader: bucket bounds must be above 0 and ascending; " + std::to_string(bound) +
+                          " follows " + std::to_string(before));
     before = bound;
   }
   if (before >= longest) return {};

@@ -274,8 +274,7 @@ TEST_F(ShardPrefetcherTest, RanksWithACacheThatIsTooSmallFetchNoShardTwiceInAnEp
   }
 }
 
-// One of four ranks reads ahead of its user and has released the shards that it read. The other ranks may have read no
-// further than their users have requested, and have not opened any shard yet.
+// One of four ranks has prefetched shards and released them. The other ranks may not have opened any shard yet.
 TEST_F(ShardPrefetcherTest, WhatARankBehindMayStillReadMakesNoRoom) {
   constexpr std::uint64_t kRoom = 6;  // in batches of all ranks, each of two shards
   auto of_rank = options(true, 2);

@@ -23,7 +23,7 @@ Result<std::vector<Source>> Source::split(const std::vector<std::uint64_t>& coun
     return config_error("split: the number of parts must be between 1 and 65535");
   for (std::uint64_t count : counts)
     if (count == 0 || count > size())
-      return config_error("split: a part of " + std::to_string(count) + " samples is not possible in a dataset of " +
+      return config_error("split: a part cannot have " + std::to_string(count) + " samples; the dataset has " +
                           std::to_string(size()));
   const auto sum = std::accumulate(counts.begin(), counts.end(), std::uint64_t{});
   if (sum != size())

@@ -48,7 +48,7 @@ def test_what_a_correction_names_is_there(name: str, said: str, so: str, where: 
         ("W2", "step_timed_as_loading", "were loaded in advance: leave them out"),
         ("W4", "non_blocking_without_pin", "pin_memory"),
         ("W5", "pin_without_non_blocking", "A thread of the main process, not the workers, copies"),
-        ("W6", "pin_without_copy", "a comparison of pin_memory=True and False says nothing about training"),
+        ("W6", "pin_without_copy", "a comparison of pin_memory=True and False does not predict training"),
         ("W7", "collate", "in the workers if there are any"),
         ("W10", "nested_pool", "daemonic processes are not allowed to have children"),
         ("W14", "staged_in_memory", "use memory that cannot be reclaimed"),

@@ -220,7 +220,7 @@ def test_a_process_that_may_not_be_sampled_is_not_judged(tmp_path: Path, monkeyp
     (view,) = loops.look([7])
     monkeypatch.setattr(os, "pread", original)
     loops.close()
-    assert view.wait_share is None and "run as root" in view.missing
+    assert view.wait_share is None and "run top as root" in view.missing
     gone = StockLoops(tmp_path)
     (view,) = gone.look([8])
     gone.close()

@@ -11,10 +11,10 @@ from feedline.cli.console import OUT, counted, table
 
 _LEGEND = f"""\
 position and sample, epoch and next epoch: rank correlations; 1 means the same order
-adjacent kept: share of samples that follow a neighbour of the dataset
-step to next, distance moved: mean distances over the number of samples; quantiles over it
-sample at position: chi-square over its freedom, {FEW} samples, {MANY_EPOCHS:,} epochs, windows in the same proportion
-p: how often a perfect shuffle is as far off; red below {shuffle_quality.FAILS_BELOW:g}"""
+adjacent kept: share of samples that follow their neighbour in the dataset
+step to next, distance moved: mean distances and quantiles, divided by the number of samples
+sample at position: chi-square over degrees of freedom, {FEW} samples, {MANY_EPOCHS:,} epochs, windows in proportion
+p: probability that a perfect shuffle deviates as much; red below {shuffle_quality.FAILS_BELOW:g}"""
 
 
 def show(result: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ LARGEST = Threshold(
     reading.SMALL_FILE_BYTES.stop, "bytes per sample above which the transfer takes longer than the request"
 )
 MANY_SAMPLES = Threshold(
-    1_048_576, "bytes of a dataset's file above which it contains many samples; a sample then reads a part of a file"
+    1_048_576, "size in bytes above which a file of the dataset contains many samples, of which each is a part"
 )
 MOST_READS = Threshold(
     8, "reads per sample above which a sample is not a small file but parts of a large one, if no opened file was seen"

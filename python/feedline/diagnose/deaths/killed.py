@@ -39,7 +39,7 @@ DEATH = Death(
         "killed",
         "a process of the run was killed by SIGKILL",
         means="Another program, such as a scheduler, or the kernel killed the process.",
-        recognised="A process was killed by SIGKILL. The evidence says whether counters of out-of-memory kills could "
+        recognised="A process was killed by SIGKILL. The evidence states whether counters of out-of-memory kills could "
         "be read; if they were readable and did not rise, memory was not the reason in this container.",
         to_do="Find the sender: the scheduler's log, `dmesg`, or the events of the pod.",
         example="worker 1 (pid 4711) was killed by SIGKILL.",

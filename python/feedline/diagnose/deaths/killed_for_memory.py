@@ -34,7 +34,7 @@ DEATH = Death(
         means="The run needed more memory than its cgroup (container, job) or the machine has. The kernel then kills a "
         "process with SIGKILL, usually a worker or the script.",
         recognised="A process was killed by SIGKILL, and the cgroup's or the machine's counter of out-of-memory kills "
-        "rose during the run, or the kernel's log says so. On a shared machine, the machine's counter may have risen "
+        "rose during the run, or the kernel's log shows it. On a shared machine, the machine's counter may have risen "
         "because of another run.",
         to_do="Try, in this order, prefetch_factor=1, fewer workers, smaller batches, and reading samples when they "
         "are needed instead of holding the dataset in memory; then raise the limit.",

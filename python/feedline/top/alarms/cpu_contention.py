@@ -26,7 +26,7 @@ ALARM = Alarm(
         means="Other programs use the CPUs, or the run has more busy threads than CPUs.",
         recognised="Threads had no CPU for half of the time in which they were ready to run (a note).",
         to_do="Use fewer threads and workers, or a dedicated machine.",
-        abstains="The condition lasts for less than ten samples.",
+        abstains="The condition lasts for fewer than ten samples.",
         example="this run had no CPU for 93% of the time in which it was runnable: other programs use the CPUs",
     ),
     priority=HOST + 10,

@@ -22,7 +22,7 @@ ALARM = Alarm(
         "rest of it.",
         recognised="The quota stops the run for 10 % of the time.",
         to_do="Use fewer workers or a larger quota.",
-        abstains="The condition lasts for less than ten samples.",
+        abstains="The condition lasts for fewer than ten samples.",
         example="the CPU quota stops the run 30% of the time: use fewer workers",
     ),
     priority=HOST,

@@ -32,7 +32,7 @@ ALARM = Alarm(
         "limit, so this is only a note if no task waits.",
         recognised="A device is always busy, and tasks wait for disks for 10 % of the time.",
         to_do="Cache the data in memory or on a faster disk, or pack small files into shards.",
-        abstains="The condition lasts for less than ten samples.",
+        abstains="The condition lasts for fewer than ten samples.",
         example="vda is always busy, and tasks wait for it 40% of the time: cache or pack the data",
     ),
     priority=HOST + 20,

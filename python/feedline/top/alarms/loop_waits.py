@@ -36,7 +36,7 @@ ALARM = Alarm(
         recognised="The loop waits for 20 % of its time (10 % for a note). For torch's DataLoader, the wait is "
         "estimated from samples of the system call in which the loop's main thread is.",
         to_do="Run `feedline diagnose`, which proves the cause and predicts the gain of each change.",
-        abstains="The condition lasts for less than ten samples.",
+        abstains="The condition lasts for fewer than ten samples.",
         example="the loop waits 69% of its time for pid 13075, loader 0; run `feedline diagnose`",
     ),
     priority=LOADERS,

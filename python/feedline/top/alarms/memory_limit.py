@@ -25,7 +25,7 @@ ALARM = Alarm(
         title="the container's memory limit is near",
         means="At the limit, the kernel reclaims pages, which slows everything down, and then kills a process.",
         recognised="Over 90 % of the cgroup's limit is used without reclaimable page cache, or the limit was reached.",
-        to_do="Use less memory, through less prefetching, fewer workers or smaller batches; or raise the limit.",
+        to_do="Use less memory: less prefetching, fewer workers or smaller batches; or raise the limit.",
         abstains="There is no limit.",
         example="15.1 GB of the memory limit of 16.0 GB is used: less prefetching, fewer workers, smaller batches",
     ),

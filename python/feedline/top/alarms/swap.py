@@ -23,7 +23,7 @@ ALARM = Alarm(
         title="memory is swapped out",
         means="The run's data does not fit into memory, so pages that are used again must be read from disk.",
         recognised="Some of the run's memory is swapped out, or the machine swaps in two consecutive samples.",
-        to_do="Use less memory, through less prefetching, fewer workers or smaller batches.",
+        to_do="Use less memory: less prefetching, fewer workers or smaller batches.",
         example="1.2 GB of this run's memory is swapped out: less prefetching, fewer workers, smaller batches",
     ),
     priority=MEMORY,

@@ -13,7 +13,7 @@ from .transforms import transforms
 
 
 def key_of(step: Step) -> Any:
-    """Returns what identifies the object that is replaced to cut a step."""
+    """Returns the identifier of the object that is replaced to remove a step."""
     return step.slot or step.call
 
 

@@ -44,8 +44,8 @@ class ArrowChunk {
   // in memory.
   const ArrowBuffer& buffer_of(std::uint64_t row) const;
   ArrowCodec codec() const { return codec_; }
-  // The decompressed size of the buffers that are decompressed as a whole to read a value, as far as the offsets of the
-  // values tell: of all buffers, and of the one that holds a value, on average. Zeros if there are none.
+  // The decompressed size of the buffers that are decompressed as a whole to read a value: of all
+  // buffers, and of the one that holds a value, on average, according to the values' offsets. Zeros if there are none.
   struct PlainBytes {
     std::uint64_t all = 0, of_buffer = 0;
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the three operations that crop patches share. Functions without state; thread-safe.
+// Arguments of the three operations that crop patches. Functions without state; thread-safe.
 
 #include <string>
 

@@ -22,7 +22,7 @@ CAUSE = Cause(
         "pin_without_copy",
         "a loop measures page-locking without a copy to the GPU",
         means="Page-locking costs a copy on the host, and pays off in the copy to the GPU. A loop that does not copy "
-        "the batches shows only the cost, so a comparison of pin_memory=True and False says nothing about training.",
+        "the batches shows only the cost, so a comparison of pin_memory=True and False does not predict training.",
         recognised="A loop over a loader with pin_memory=True never reads its batch.",
         to_do="Copy each batch to the GPU in both runs, or run feedline diagnose -- SCRIPT, which does so.",
         example="line 12: the loop over the loader in line 8 with pin_memory=True never uses a batch.",

@@ -28,8 +28,8 @@ def _evaluate(analysis: Analysis) -> Problems:
         if found:
             yield problem(
                 "global_python", "note", f"{seen.place.prefix} is conda's base environment, but has {names(found)}",
-                fix="Run feedline env create NAME PACKAGE..., which makes an environment for the project: an update of "
-                    "base may break conda itself; ignore this in a container with a single project",
+                fix="Run feedline env create NAME PACKAGE..., which creates an environment for the project: an update "
+                    "of base may break conda itself; ignore this in a container with a single project",
             )  # fmt: skip
 
 
@@ -37,8 +37,8 @@ CHECK = Check(
     page(
         code="global_python",
         title="packages are in a Python that projects share",
-        means="Projects that share the system's Python or conda's base change each other's versions, and a conda that "
-        "does not start cannot repair itself.",
+        means="Projects that share the system's Python or conda's base change each other's versions, and a broken "
+        "conda cannot repair itself.",
         recognised="The folder has no pyvenv.cfg and no conda-meta, but pip or uv installed packages; or it is conda's "
         "base, and has torch, TensorFlow or JAX.",
         to_do="Create one environment per project.",
