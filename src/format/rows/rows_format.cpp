@@ -68,10 +68,10 @@ Result<std::shared_ptr<const RecordFormat>> RowsFormat::open(RowOptions options,
     fields.push_back(std::move(field));
   }
   if (rows_of(options.columns.front()) == 0) return config_error("there are no rows");
-  if (const auto& names = options.row_names) {
-    FEEDLINE_CHECK_OK(check(*names));
-    if (names->rows != rows_of(options.columns.front()))
-      return config_error("there are " + std::to_string(names->rows) + " names of rows, but " +
+  if (const auto& row_names = options.row_names) {
+    FEEDLINE_CHECK_OK(check(*row_names));
+    if (row_names->rows != rows_of(options.columns.front()))
+      return config_error("there are " + std::to_string(row_names->rows) + " names of rows, but " +
                           std::to_string(rows_of(options.columns.front())) + " rows");
   }
   std::shared_ptr<RowsFormat> format(new RowsFormat(std::move(options), std::move(fields)));

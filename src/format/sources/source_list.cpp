@@ -143,22 +143,22 @@ Result<std::vector<std::string>> expand(std::string_view text, int depth) {
 
 // Returns the kind of files with such a name, or an empty string if the name does not show the kind.
 std::string_view kind_by_name(std::string_view path) {
-  constexpr std::pair<std::string_view, std::string_view> kKinds[] = {{".tar", "tar file"},
-                                                                      {".tar.gz", "tar file"},
-                                                                      {".tgz", "tar file"},
-                                                                      {".tfrecord", "TFRecord file"},
-                                                                      {".parquet", "Parquet file"},
-                                                                      {".arrow", "Arrow file"},
-                                                                      {".csv", "table"},
-                                                                      {".csv.gz", "table"},
-                                                                      {".tsv", "table"},
-                                                                      {".tsv.gz", "table"},
-                                                                      {".jsonl", "table"},
-                                                                      {".jsonl.gz", "table"},
-                                                                      {".npy", ".npy or .npz file"},
-                                                                      {".npz", ".npy or .npz file"}};
+  constexpr std::pair<std::string_view, std::string_view> kKindsOfEndings[] = {{".tar", "tar file"},
+                                                                               {".tar.gz", "tar file"},
+                                                                               {".tgz", "tar file"},
+                                                                               {".tfrecord", "TFRecord file"},
+                                                                               {".parquet", "Parquet file"},
+                                                                               {".arrow", "Arrow file"},
+                                                                               {".csv", "table"},
+                                                                               {".csv.gz", "table"},
+                                                                               {".tsv", "table"},
+                                                                               {".tsv.gz", "table"},
+                                                                               {".jsonl", "table"},
+                                                                               {".jsonl.gz", "table"},
+                                                                               {".npy", ".npy or .npz file"},
+                                                                               {".npz", ".npy or .npz file"}};
   const std::string name = to_lower(path.substr(0, path.find('?')));
-  for (const auto& [end, kind] : kKinds)
+  for (const auto& [end, kind] : kKindsOfEndings)
     if (name.ends_with(end)) return kind;
   return {};
 }

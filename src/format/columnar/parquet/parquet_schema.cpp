@@ -141,9 +141,8 @@ class SchemaWalk {
     }
     if (node.type) return node.children == 0 && add(node, above);
     if (node.children == 0 && !is_root) return false;
-    constexpr std::int64_t kMap = 1, kMapKeyValue = 2, kLogicalMap = 2;
-    above.is_map =
-        above.is_map || node.converted == kMap || node.converted == kMapKeyValue || node.logical == kLogicalMap;
+    constexpr std::int64_t kMap = 1, kMapKeyValue = 2, kMapType = 2;
+    above.is_map = above.is_map || node.converted == kMap || node.converted == kMapKeyValue || node.logical == kMapType;
     const bool is_list = is_list_of(node);
     const bool is_inside_list = is_inside_list_ == own && node.children == 1;
     const bool is_file = !is_root && above.repetition == 0 && is_file_of(node);
