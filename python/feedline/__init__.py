@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .data.ops.chain import Chain, chain
     from .data.packed_sequences import PackedSequences
     from .data.pixels import pack_pixels
+    from .data.plugins import Plugin, format, include_folder, load_plugin, operation
     from .data.sources import inspect, open
     from .data.specs import DecodeLimit, Drawn, FieldSpec
     from .data.view_list import Views, views
@@ -90,6 +91,7 @@ _NAMES_OF = {
     "data.mixtures": ("mix",),
     "data.packed_sequences": ("PackedSequences",),
     "data.pixels": ("pack_pixels",),
+    "data.plugins": ("Plugin", "format", "include_folder", "load_plugin", "operation"),
     "data.memory.ragged_values": ("ragged",),
     "data.memory.sequences": ("arrays", "tokens"),
     "data.memory.shared_list": ("shared",),
@@ -160,6 +162,7 @@ __all__ = [
     "MetricsServer",
     "PackedLoader",
     "PackedSequences",
+    "Plugin",
     "RecordError",
     "SettingsWarning",
     "StalledError",
@@ -173,11 +176,15 @@ __all__ = [
     "decode_image",
     "files",
     "follow_pillow",
+    "format",
     "image_info",
+    "include_folder",
     "inspect",
+    "load_plugin",
     "load_settings",
     "mix",
     "open",
+    "operation",
     "pack_pixels",
     "presets",
     "profile",

@@ -19,7 +19,7 @@ from ..loader.batches import Batch
 from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
-from . import arguments, draws, image_depth, literals, view_list
+from . import arguments, draws, image_depth, literals, plugins, view_list
 from .hub.revisions import revisions_of
 from .loader_options import make_loader
 from .memory.rows import HeldTensor
@@ -264,6 +264,28 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         dataset = Dataset(_engine.map(self._engine, chain), self._origin, chain)
         dataset._held, dataset._table, dataset._has_parts = self._held, self._table, self._has_parts
         return dataset
+
+    def apply(self, operation: str, *, fields: Fields = None, **arguments: Any) -> Dataset:
+        """Applies an operation of a plugin (:func:`feedline.load_plugin`), or one defined by :func:`feedline.operation`.
+
+        An operation of a plugin changes 8-bit pixels of 1 or 3 channels in the engine's threads. Masks, boxes and
+        keypoints cannot follow if it moves pixels or changes the size. A function in Python is called as by
+        :meth:`map`, on the image by default.
+
+        Args:
+            operation: the registered name.
+            fields: names of the fields; for functions in Python exactly one, by default the image.
+            arguments: for plugins numbers, by the names that the plugin declares; omitted ones have the plugin's
+                default. For functions in Python, their keyword arguments.
+
+        Raises:
+            ConfigError: no operation or no argument has this name, or the plugin refuses a value.
+            DataError: the operation fails for a sample.
+        """
+        if not plugins.is_operation(operation):
+            return super().apply(operation, fields=fields, **arguments)
+        applied = plugins.Applied(operation, arguments)
+        return self.map(applied, "image" if fields is None else fields, seeded=applied.is_seeded)
 
     def windows(self, window: int, **options: Any) -> Dataset:
         """Cuts a dataset of tokens, as written by LitData for its TokensLoader, into windows of fixed length that cross

@@ -15,7 +15,7 @@ from .._engine import Inspection
 from ..errors import ConfigError, Error
 from ..loader.unopened import columns_of, listed
 from ..machine import media_libraries
-from . import arguments, hub, literals, recorded_calls, videos
+from . import arguments, hub, literals, plugins, recorded_calls, videos
 from . import volumes as volume_files
 from .dataset import Dataset
 from .format_names import EPISODES, FORMATS, MANIFESTS
@@ -166,6 +166,9 @@ def open(
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     if hub.is_source(source):
         return hub.open_dataset(given, open)
+    if (in_python := plugins.format_of(source, format)) is not None:
+        made = plugins.open_by(in_python, source, _changed(given))
+        return recorded_calls.made_by(made, "data.sources:open", options=given)
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
     are_volumes = arguments.flag("open", "volumes", volumes)
@@ -221,6 +224,18 @@ def open(
         _refuse_parts(engine)
     _log_columns(engine)
     return recorded_calls.made_by(Dataset(engine, spec), "data.sources:open", options=given)
+
+
+def _changed(given: Mapping[str, Any]) -> list[str]:
+    """Returns the names of arguments of `open`, other than source and format, that differ from their defaults."""
+    import inspect as signatures
+
+    known = signatures.signature(open).parameters
+    return [
+        name
+        for name, value in given.items()
+        if name not in ("source", "format") and (name not in known or value != known[name].default)
+    ]
 
 
 def _is_any(format: Any, names: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from ..._engine import Dataset as EngineDataset
 from ...errors import ConfigError
 from .. import arguments, literals
-from .operation_arguments import engine_values
+from .operation_arguments import engine_values, value_of_plugin
 
 Fields = str | Sequence[str] | None  # names of fields, or None for every field that the operation supports
 
@@ -128,6 +128,22 @@ class Operations:
         return self._operation(
             "center_crop", fields, size=size, fill=fill, padding_mode=padding_mode, rounding=rounding
         )
+
+    def apply(self, operation: str, *, fields: Fields = None, **arguments: Any) -> Self:
+        """Applies an operation of a plugin (:func:`feedline.load_plugin`) to 8-bit pixels of 1 or 3 channels.
+
+        Masks, boxes and keypoints cannot follow an operation that moves pixels or changes the size.
+
+        Args:
+            operation: the name that the plugin registered.
+            arguments: numbers, by the names that the plugin declares; omitted ones have the plugin's default.
+
+        Raises:
+            ConfigError: no loaded plugin has the operation or the argument, or the plugin refuses a value.
+            DataError: the plugin fails for the image of a sample.
+        """
+        values = {name: value_of_plugin("apply", name, value) for name, value in arguments.items()}
+        return self._operation("apply", fields, operation=operation, names=list(values), values=list(values.values()))
 
     def trim_border(self, border_size: int, *, fields: Fields = None) -> Self:
         """Removes ``border_size`` pixels from each of the four edges, as timm's TrimBorder does.

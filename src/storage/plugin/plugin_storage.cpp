@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "storage/plugin/plugin_storage.h"
+
+#include <utility>
+#include <vector>
+
+#include "base/plugin_call.h"
+#include "storage/foreign/foreign_storage.h"
+#include "storage/registry.h"
+
+namespace feedline::storage {
+namespace {
+
+using Listed = std::vector<ForeignObject>;
+
+class PluginStorage final : public ForeignStorage {
+ public:
+  explicit PluginStorage(const feedline_storage_v1& plugin)
+      : plugin_(plugin), what_("the plugin's storage '" + std::string(plugin.scheme) + "://'") {}
+
+  std::string explain() const override {
+    const std::string version = plugin_.version == nullptr ? "" : " " + std::string(plugin_.version);
+    return std::string(plugin_.scheme) + ":// is read by a plugin" + version;
+  }
+  Result<ForeignObject> stat(const std::string& url) const override {
+    feedline_object object{};
+    FEEDLINE_CHECK_OK(base::call_plugin(
+        what_, [&](feedline_message* message) { return plugin_.stat(plugin_.context, url.c_str(), &object, message); }));
+    return ForeignObject{{}, object.bytes, object.tag, object.is_folder != 0};
+  }
+  Result<std::size_t> read(const std::string& url, std::uint64_t offset, std::span<std::byte> out) const override {
+    std::size_t got = 0;
+    FEEDLINE_CHECK_OK(base::call_plugin(what_, [&](feedline_message* message) {
+      return plugin_.read(plugin_.context, url.c_str(), offset, out.data(), out.size(), &got, message);
+    }));
+    if (got > out.size())
+      return storage_error(what_ + ": read() reports " + std::to_string(got) + " bytes, but " +
+                               std::to_string(out.size()) + " were requested",
+                           0);
+    return got;
+  }
+  Result<Listed> list(const std::string& url, bool all) const override {
+    if (plugin_.list == nullptr)
+      return config_error(what_ + " cannot list folders: name the objects, as in \"" + std::string(plugin_.scheme) +
+                          "://shards/{000..146}.tar\"");
+    Listed objects;
+    const feedline_listing listing{&objects, [](void* host, const char* path, const feedline_object* object) {
+                                     static_cast<Listed*>(host)->push_back(
+                                         {path, object->bytes, object->tag, object->is_folder != 0});
+                                   }};
+    FEEDLINE_CHECK_OK(base::call_plugin(what_, [&](feedline_message* message) {
+      return plugin_.list(plugin_.context, url.c_str(), all ? 1 : 0, &listing, message);
+    }));
+    return objects;
+  }
+
+ private:
+  const feedline_storage_v1 plugin_;
+  const std::string what_;
+};
+
+}  // namespace
+
+Result<void> check_plugin(const feedline_storage_v1& storage) {
+  const std::string scheme = storage.scheme == nullptr ? "" : storage.scheme;
+  if (scheme.empty() || scheme_of(scheme + "://") != scheme)
+    return config_error("a storage has the scheme '" + scheme +
+                        "', which must be lower-case letters and digits, and begin with a letter");
+  if (storage.stat == nullptr || storage.read == nullptr)
+    return config_error("the storage '" + scheme + "://' has no stat() or no read()");
+  if (built_in_schemes().has(scheme) || has_foreign_storage(scheme))
+    return config_error("the storage scheme '" + scheme + "://' exists already; choose another name");
+  return {};
+}
+
+void add_plugin(const feedline_storage_v1& storage) {
+  add_foreign_storage(storage.scheme, std::make_shared<PluginStorage>(storage));
+}
+
+}  // namespace feedline::storage

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Formats and operations that Python functions define."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import feedline
+from feedline.data import plugins
+
+
+class Lines:
+    """Samples of a text file, read by index."""
+
+    def __init__(self, source: str) -> None:
+        self._lines = Path(source).read_text().splitlines()
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __getitem__(self, index: int) -> dict[str, object]:
+        return {"text": self._lines[index], "length": len(self._lines[index])}
+
+
+@pytest.fixture(autouse=True)
+def registered() -> Iterator[None]:
+    formats, operations = dict(plugins._formats), dict(plugins._operations)
+    feedline.format("lines", extensions=["lines"])(Lines)
+    feedline.operation(name="test_scale")(scale)
+    yield
+    plugins._formats.clear(), plugins._operations.clear()
+    plugins._formats.update(formats), plugins._operations.update(operations)
+
+
+def scale(value: np.ndarray, factor: int = 2) -> np.ndarray:
+    return value * factor
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "words.lines"
+    path.write_text("a\nbird\ncrow\n")
+    return path
+
+
+def test_samples_are_read_by_index_in_any_order(lines: Path) -> None:
+    dataset = feedline.open(lines)
+    assert len(dataset) == 3 and dataset[1].text == "bird" and dataset[1].length == 4
+    batches = list(dataset.loader(batch_size=2, shuffle=True, seed=1, output="numpy"))
+    assert sorted(word for batch in batches for word in batch.text) == ["a", "bird", "crow"]
+
+
+def test_a_pickled_dataset_opens_its_source_again(lines: Path) -> None:
+    assert pickle.loads(pickle.dumps(feedline.open(str(lines))))[2].text == "crow"
+    assert __name__ in plugins.loaded().modules  # type: ignore[union-attr]
+
+
+def test_columns_and_datasets_may_be_returned() -> None:
+    feedline.format("test_columns")(lambda source: {"x": np.arange(int(source))})
+    assert [row.x for row in feedline.open("4", format="test_columns")] == [0, 1, 2, 3]
+    feedline.format("test_dataset")(lambda source: feedline.arrays(y=np.ones((2, 3))))
+    assert feedline.open("any", format="test_dataset")[0].y.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [(7, "returned int; return a Dataset"), ([], "found no samples in 'any'")],
+)
+def test_other_results_are_errors(made: object, message: str) -> None:
+    feedline.format("test_wrong")(lambda source: made)
+    with pytest.raises(feedline.ConfigError, match=message):
+        feedline.open("any", format="test_wrong")
+
+
+def test_names_and_extensions_are_unique() -> None:
+    with pytest.raises(feedline.ConfigError, match="the format 'tar' exists already"):
+        feedline.format("tar")(Lines)
+    with pytest.raises(feedline.ConfigError, match="the format 'lines' exists already"):
+        feedline.format("lines")(scale)
+    with pytest.raises(feedline.ConfigError, match="the extension 'lines' belongs to the format 'lines'"):
+        feedline.format("test_other", extensions=["lines"])(scale)
+    with pytest.raises(feedline.ConfigError, match="the operation 'test_scale' exists already"):
+        feedline.operation(name="test_scale")(Lines)
+    with pytest.raises(feedline.ConfigError, match="without a dot"):
+        feedline.format("test_dot", extensions=[".x"])
+
+
+def test_other_arguments_of_open_are_refused(lines: Path) -> None:
+    with pytest.raises(feedline.ConfigError, match="fields= is not supported for 'lines'"):
+        feedline.open(lines, fields="text")
+
+
+def test_an_operation_is_applied_with_its_arguments() -> None:
+    dataset = feedline.arrays(x=np.arange(6).reshape(3, 2))
+    applied = dataset.apply("test_scale", fields="x", factor=5)
+    assert applied[2].x.tolist() == [20, 25]
+    assert pickle.loads(pickle.dumps(applied))[1].x.tolist() == [10, 15]
+
+
+def test_batched_and_seeded_operations() -> None:
+    @feedline.operation(name="test_batched", batched=True)
+    def batched(values: np.ndarray) -> np.ndarray:
+        assert values.shape == (1, 2)
+        return values + 1
+
+    @feedline.operation(seeded=True)
+    def test_noise(value: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
+        return value + rng.integers(1, 1000)
+
+    dataset = feedline.arrays(x=np.zeros((3, 2), np.int64))
+    assert dataset.apply("test_batched", fields="x")[0].x.tolist() == [1, 1]
+    noisy = dataset.apply("test_noise", fields="x")
+    assert noisy[0].x[0] > 0 and noisy[0].x.tolist() == noisy[0].x.tolist()
