@@ -30,8 +30,7 @@ void bind_plugins(nb::module_& module) {
         }();
         return to_tuple(unwrap(std::move(plugin)));
       },
-      "path"_a,
-      nb::sig("def load_plugin(path: str) -> tuple[str, list[str], list[str], list[str], list[str]]"));
+      "path"_a, nb::sig("def load_plugin(path: str) -> tuple[str, list[str], list[str], list[str], list[str]]"));
   module.def(
       "loaded_plugins",
       [] {

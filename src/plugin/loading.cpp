@@ -135,8 +135,9 @@ Result<Register> find_register(void* library, const std::string& path) {
                                " of the plugin interface, but Feedline " + kFeedlineVersion + " has version " +
                                std::to_string(FEEDLINE_PLUGIN_VERSION) +
                                ": update Feedline, or compile the plugin with the headers of this version");
-  return refused(path, "it is not a plugin: the library does not export feedline_register_v1() "
-                       "(feedline/plugin/plugin.h); in C++, declare it extern \"C\" and with default visibility");
+  return refused(path,
+                 "it is not a plugin: the library does not export feedline_register_v1() "
+                 "(feedline/plugin/plugin.h); in C++, declare it extern \"C\" and with default visibility");
 }
 
 Result<PluginContents> register_library(void* library, const std::string& path) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugins: examples/cpp/plugin is built against the installed headers, and used from Python; broken plugins are refused."""
+"""Plugins: examples/cpp/plugin is built with the installed headers and used from Python; broken plugins are refused."""
 
 from __future__ import annotations
 
@@ -165,6 +165,7 @@ def test_spawned_processes_load_the_plugin(plugin: feedline.Plugin, tmp_path: Pa
     assert int(done.stdout) == int(dataset[1].image.astype(int).sum())
 
 
+ADD = "return r->add_codec(r->host, &codec, m); }"
 REGISTER = "int feedline_register_v1(const feedline_registry_v1* r, feedline_message* m) "
 CODEC = """
 static int header(void*, feedline_bytes, int* w, int* h, feedline_message*) { *w = *h = 1; return 0; }
@@ -184,17 +185,23 @@ static feedline_codec_v1 codec{sizeof codec, "NAME", "1", nullptr, nullptr, 0, {
         (REGISTER + '{ return feedline::plugin_failure(m, FEEDLINE_FAILED, "no licence"); }', "no licence"),
         (REGISTER + "{ return 3; }", "failed with code 3 and no message"),
         (REGISTER + '{ throw std::runtime_error("no"); }', "the plugin threw an exception"),
-        (CODEC + REGISTER + "{ codec.size = 8; return r->add_codec(r->host, &codec, m); }", "has 8 bytes, but this"),
+        (CODEC + REGISTER + "{ codec.size = 8;" + ADD, "has 8 bytes, but this"),
         (
-            CODEC + REGISTER + "{ r->add_codec(r->host, &codec, m); return r->add_codec(r->host, &codec, m); }",
+            CODEC + REGISTER + "{ r->add_codec(r->host, &codec, m);" + ADD,
             "it registers the codec 'NAME' twice",
         ),
-        (CODEC.replace("NAME", "png") + REGISTER + "{ return r->add_codec(r->host, &codec, m); }", "'png' exists already"),
         (
-            CODEC.replace('{"MAGIC", 5}', '{"\\x89PN", 4}') + REGISTER + "{ return r->add_codec(r->host, &codec, m); }",
+            CODEC.replace("NAME", "png") + REGISTER + "{" + ADD,
+            "'png' exists already",
+        ),
+        (
+            CODEC.replace('{"MAGIC", 5}', '{"\\x89PN", 4}') + REGISTER + "{" + ADD,
             "has the magic bytes of the codec 'png'",
         ),
-        ("void missing(); int use() { missing(); return 1; }" + REGISTER + "{ return 0; }", "cannot be loaded: .*missing"),
+        (
+            "void missing(); int use() { missing(); return 1; }" + REGISTER + "{ return 0; }",
+            "cannot be loaded: .*missing",
+        ),
     ],
 )
 def test_broken_plugins_are_refused(tmp_path: Path, body: str, message: str) -> None:
@@ -215,6 +222,6 @@ def test_files_that_are_no_libraries_are_refused(tmp_path: Path) -> None:
 
 def test_an_exception_while_decoding_is_the_error_of_the_sample(tmp_path: Path) -> None:
     body = CODEC.replace("NAME", "thrower").replace("MAGIC", "THROW") + REGISTER
-    feedline.load_plugin(compiled(tmp_path, body + "{ return r->add_codec(r->host, &codec, m); }"))
+    feedline.load_plugin(compiled(tmp_path, body + "{" + ADD))
     with pytest.raises(feedline.DataError, match="the plugin threw an exception"):
         feedline.decode_image(b"THROW and more")

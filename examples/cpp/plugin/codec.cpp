@@ -34,5 +34,5 @@ const char* const kExtensions[] = {"raw8"};
 
 }  // namespace
 
-const feedline_codec_v1 kCodec{sizeof(feedline_codec_v1), "raw8", "1.0", nullptr, kExtensions, 1, {"RAW8", 4},
-                               read_header,               decode};
+const feedline_codec_v1 kCodec{
+    sizeof(feedline_codec_v1), "raw8", "1.0", nullptr, kExtensions, 1, {"RAW8", 4}, read_header, decode};

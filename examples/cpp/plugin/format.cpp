@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files "*.pairs": "PAIRS1\n", the number of samples (uint64), then for each sample its offset, the bytes of its image and
-// its label (3 x uint64), then the images. Numbers are little-endian.
+// Files "*.pairs": "PAIRS1\n", the number of samples (uint64), then for each sample its offset, the bytes of its image
+// and its label (3 x uint64), then the images. Numbers are little-endian.
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -62,5 +62,15 @@ const char* const kExtensions[] = {"pairs"};
 
 }  // namespace
 
-const feedline_format_v1 kFormat{sizeof(feedline_format_v1), "pairs", "1.0",     nullptr,   kExtensions, 1, kFields, 2,
-                                 open_file,                  close_file, locate, read_sample};
+const feedline_format_v1 kFormat{sizeof(feedline_format_v1),
+                                 "pairs",
+                                 "1.0",
+                                 nullptr,
+                                 kExtensions,
+                                 1,
+                                 kFields,
+                                 2,
+                                 open_file,
+                                 close_file,
+                                 locate,
+                                 read_sample};

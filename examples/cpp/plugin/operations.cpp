@@ -17,7 +17,8 @@ int posterize(void*, const double* arguments, uint64_t, const feedline_pixels*, 
               feedline_message*) {
   const auto mask = static_cast<std::uint8_t>(0xFF << (8 - static_cast<int>(arguments[0])));
   for (int y = 0; y < out->height; ++y)
-    for (int i = 0; i < out->width * out->channels; ++i) out->data[static_cast<std::size_t>(y) * out->stride + i] &= mask;
+    for (int i = 0; i < out->width * out->channels; ++i)
+      out->data[static_cast<std::size_t>(y) * out->stride + i] &= mask;
   return FEEDLINE_OK;
 }
 
@@ -33,13 +34,14 @@ int halve(void*, const double*, uint64_t, const feedline_pixels* in, feedline_pi
   const auto channels = static_cast<std::size_t>(in->channels);
   for (int y = 0; y < out->height; ++y)
     for (int x = 0; x < out->width; ++x)
-      std::memcpy(out->data + y * out->stride + x * channels, in->data + 2 * y * in->stride + 2 * x * channels, channels);
+      std::memcpy(out->data + y * out->stride + x * channels, in->data + 2 * y * in->stride + 2 * x * channels,
+                  channels);
   return FEEDLINE_OK;
 }
 
 }  // namespace
 
-const feedline_operation_v1 kPosterize{sizeof(feedline_operation_v1), "example_posterize", "1.0", nullptr, kBits, 1, 0,
-                                       check_bits, nullptr, posterize};
-const feedline_operation_v1 kHalve{sizeof(feedline_operation_v1), "example_halve", "1.0", nullptr, nullptr, 0, 0,
-                                   nullptr, half_size, halve};
+const feedline_operation_v1 kPosterize{
+    sizeof(feedline_operation_v1), "example_posterize", "1.0", nullptr, kBits, 1, 0, check_bits, nullptr, posterize};
+const feedline_operation_v1 kHalve{
+    sizeof(feedline_operation_v1), "example_halve", "1.0", nullptr, nullptr, 0, 0, nullptr, half_size, halve};

@@ -59,5 +59,5 @@ int list_folder(void*, const char* url, int all, const feedline_listing* listing
 
 }  // namespace
 
-const feedline_storage_v1 kStorage{sizeof(feedline_storage_v1), "example", "1.0", nullptr, stat_object, read_object,
-                                   list_folder};
+const feedline_storage_v1 kStorage{
+    sizeof(feedline_storage_v1), "example", "1.0", nullptr, stat_object, read_object, list_folder};

@@ -12,7 +12,7 @@ namespace feedline {
 
 // The names that a plugin has registered, each list in the order of registration.
 struct PluginContents {
-  std::string path;  // absolute, without symbolic links
+  std::string path;                   // absolute, without symbolic links
   std::vector<std::string> storages;  // URL schemes
   std::vector<std::string> formats;
   std::vector<std::string> codecs;

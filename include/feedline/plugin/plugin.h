@@ -46,8 +46,8 @@ typedef struct feedline_bytes {
 
 typedef struct feedline_object {
   uint64_t bytes;
-  uint64_t tag;   /* differs for every version of the object; 0 if unknown */
-  int is_folder;  /* 1: other members are unused */
+  uint64_t tag;  /* differs for every version of the object; 0 if unknown */
+  int is_folder; /* 1: other members are unused */
 } feedline_object;
 
 /* Receives the entries of a folder, in any order. `path` is relative to the folder, without a slash at its end. */
@@ -147,8 +147,8 @@ typedef struct feedline_argument {
 } feedline_argument;
 
 enum {
-  FEEDLINE_OPERATION_IS_RANDOM = 1,    /* run() uses its random number */
-  FEEDLINE_OPERATION_MOVES_PIXELS = 2  /* a mirrored image would give another result; implied by output_size */
+  FEEDLINE_OPERATION_IS_RANDOM = 1,   /* run() uses its random number */
+  FEEDLINE_OPERATION_MOVES_PIXELS = 2 /* a mirrored image would give another result; implied by output_size */
 };
 
 typedef struct feedline_operation_v1 {

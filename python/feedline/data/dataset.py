@@ -8,7 +8,7 @@ import functools
 import operator
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from .. import _engine
@@ -265,26 +265,8 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         dataset._held, dataset._table, dataset._has_parts = self._held, self._table, self._has_parts
         return dataset
 
-    def apply(self, operation: str, *, fields: Fields = None, **arguments: Any) -> Dataset:
-        """Applies an operation of a plugin (:func:`feedline.load_plugin`), or one defined by :func:`feedline.operation`.
-
-        An operation of a plugin changes 8-bit pixels of 1 or 3 channels in the engine's threads. Masks, boxes and
-        keypoints cannot follow if it moves pixels or changes the size. A function in Python is called as by
-        :meth:`map`, on the image by default.
-
-        Args:
-            operation: the registered name.
-            fields: names of the fields; for functions in Python exactly one, by default the image.
-            arguments: for plugins numbers, by the names that the plugin declares; omitted ones have the plugin's
-                default. For functions in Python, their keyword arguments.
-
-        Raises:
-            ConfigError: no operation or no argument has this name, or the plugin refuses a value.
-            DataError: the operation fails for a sample.
-        """
-        if not plugins.is_operation(operation):
-            return super().apply(operation, fields=fields, **arguments)
-        applied = plugins.Applied(operation, arguments)
+    def _apply_function(self, operation: str, fields: Fields, given: Mapping[str, Any]) -> Dataset:
+        applied = plugins.Applied(operation, given)
         return self.map(applied, "image" if fields is None else fields, seeded=applied.is_seeded)
 
     def windows(self, window: int, **options: Any) -> Dataset:

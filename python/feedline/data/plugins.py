@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extensions: shared libraries with the C interface of plugins, and formats and operations that Python functions define.
-"""
+"""Extensions: shared libraries with the C interface of plugins, and formats and operations in Python."""
 
 from __future__ import annotations
 
@@ -8,15 +7,12 @@ import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, overload
 
 from .. import _engine
 from ..errors import ConfigError
 from . import arguments
 from .format_names import EPISODES, FORMATS, MANIFESTS
-
-if TYPE_CHECKING:
-    from .dataset import Dataset
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -123,7 +119,9 @@ def format(name: str, *, extensions: Sequence[str] = ()) -> Callable[[_Function]
         raise ConfigError(f"{where}: name must be text, not {name!r}")
     ends = tuple(extensions)
     if isinstance(extensions, str) or any(not isinstance(one, str) or one != one.lower().lstrip(".") for one in ends):
-        raise ConfigError(f"{where}: extensions must be a list of names in lower case without a dot, not {extensions!r}")
+        raise ConfigError(
+            f"{where}: extensions must be a list of names in lower case without a dot, not {extensions!r}"
+        )
 
     def register(function: _Function) -> _Function:
         if not callable(function):
@@ -145,9 +143,7 @@ def operation(function: _Function) -> _Function: ...
 def operation(
     *, name: str | None = None, batched: bool = False, seeded: bool = False
 ) -> Callable[[_Function], _Function]: ...
-def operation(
-    function: Any = None, *, name: str | None = None, batched: bool = False, seeded: bool = False
-) -> Any:
+def operation(function: Any = None, *, name: str | None = None, batched: bool = False, seeded: bool = False) -> Any:
     """Registers a NumPy function as an operation: ``dataset.apply("NAME", argument=1)``.
 
     ::
@@ -191,6 +187,11 @@ def _may_replace(known: _Format | _Operation | None, function: Callable[..., Any
     return known is None or known.function.__qualname__ == getattr(function, "__qualname__", None)
 
 
+def opened(name: str, source: Any) -> Any:
+    """Calls the function of a format in Python."""
+    return _formats[name].function(source)
+
+
 def format_of(source: Any, format: Any) -> str | None:
     """Returns the name of the format in Python that opens the source, or None."""
     if not _formats:
@@ -200,41 +201,6 @@ def format_of(source: Any, format: Any) -> str | None:
     path = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
     end = os.path.splitext(path)[1][1:].lower() if isinstance(path, str) else ""
     return next((name for name, known in _formats.items() if end and end in known.extensions), None)
-
-
-def open_by(name: str, source: Any, others: Sequence[str]) -> Dataset:
-    """Opens a source with a format in Python. ``others``: the names of further arguments of `open`."""
-    from .dataset import Dataset
-    from .memory.sequences import arrays
-
-    if others:
-        raise ConfigError(f"open: {others[0]}= is not supported for {name!r}, a format that is defined in Python")
-    made = _formats[name].function(source)
-    if isinstance(made, Dataset):
-        return made
-    if isinstance(made, Mapping):
-        return arrays(**made)
-    if not hasattr(made, "__len__") or not hasattr(made, "__getitem__"):
-        raise ConfigError(
-            f"open: the format {name!r} returned {type(made).__name__}; return a Dataset, a dict of columns, or an "
-            "object with len() and [index]"
-        )
-    if len(made) == 0:
-        raise ConfigError(f"open: the format {name!r} found no samples in {source!r}")
-    import numpy as np
-
-    return arrays(index=np.arange(len(made))).map(_Samples(made))
-
-
-class _Samples:
-    """The function for :meth:`Dataset.map` that reads samples. It is not pickled: unpickling opens the source again."""
-
-    def __init__(self, samples: Any) -> None:
-        self._samples = samples
-
-    def __call__(self, fields: dict[str, Any]) -> dict[str, Any]:
-        sample: dict[str, Any] = self._samples[int(fields["index"])]
-        return sample
 
 
 class Applied:

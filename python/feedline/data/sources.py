@@ -167,7 +167,9 @@ def open(
     if hub.is_source(source):
         return hub.open_dataset(given, open)
     if (in_python := plugins.format_of(source, format)) is not None:
-        made = plugins.open_by(in_python, source, _changed(given))
+        from . import python_formats
+
+        made = python_formats.open_by(in_python, source, _changed(given))
         return recorded_calls.made_by(made, "data.sources:open", options=given)
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()

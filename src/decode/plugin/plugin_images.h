@@ -8,8 +8,8 @@
 
 namespace feedline::decode {
 
-// Checks the name, magic bytes and functions. kConfig: one is missing or invalid, or a codec of the engine or of another
-// plugin reads these files.
+// Checks the name, magic bytes and functions. kConfig: one is missing or invalid, or a codec of the engine or of
+// another plugin reads these files.
 Result<void> check_plugin(const feedline_codec_v1& codec);
 // Requires: check_plugin() succeeded for the same codec, and no codec was added since.
 void add_plugin(const feedline_codec_v1& codec);

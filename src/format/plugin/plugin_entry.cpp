@@ -35,8 +35,7 @@ struct Found {
 
 Result<Found> find_files(const std::string& source, const OpenOptions& options) {
   const storage::Storage& storage = *options.storage;
-  const auto* const format =
-      options.format.empty() ? format_of_source(source, storage) : plugin_format(options.format);
+  const auto* const format = options.format.empty() ? format_of_source(source, storage) : plugin_format(options.format);
   FEEDLINE_CHECK(format != nullptr);
   const bool is_file = storage.is_remote() && (is_list(source) || plugin_format_of_file(source) != nullptr);
   if (is_file || !storage.is_directory(source).value_or(false)) {
@@ -69,8 +68,8 @@ Result<Inspection> inspect_files(const std::string& source, const OpenOptions& o
   for (std::uint64_t i = 0; i < format->size(); ++i) {
     if (auto read = format->read(i, record); !read) {
       const Error& error = read.error();
-      findings.add({"unreadable_sample", Severity::kError, error.where.shard, error.where.key, error.where.offset,
-                    error.what});
+      findings.add(
+          {"unreadable_sample", Severity::kError, error.where.shard, error.where.key, error.where.offset, error.what});
       continue;
     }
     for (const memory::Record::Field& field : record.fields) inspection.bytes += field.bytes.size();
@@ -83,8 +82,8 @@ Result<Inspection> inspect_files(const std::string& source, const OpenOptions& o
 
 const FormatEntry& plugin_entry() {
   static constexpr FormatEntry kEntry{
-      "plugin", is_of_plugin, open_files, inspect_files, false,
-      [](std::string_view name) { return plugin_format_of_file(name) != nullptr; }};
+      "plugin",      is_of_plugin, open_files,
+      inspect_files, false,        [](std::string_view name) { return plugin_format_of_file(name) != nullptr; }};
   return kEntry;
 }
 

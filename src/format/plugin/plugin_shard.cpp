@@ -66,7 +66,9 @@ Error format_stage(Error error) {
 
 }  // namespace
 
-std::string described(const feedline_format_v1& format) { return "the plugin's format '" + std::string(format.name) + "'"; }
+std::string described(const feedline_format_v1& format) {
+  return "the plugin's format '" + std::string(format.name) + "'";
+}
 
 Result<std::unique_ptr<PluginShard>> PluginShard::open(const feedline_format_v1& format,
                                                        std::shared_ptr<const storage::Storage> storage,
@@ -119,9 +121,9 @@ Result<Bytes> PluginShard::read(const std::shared_ptr<const storage::Reader>& re
   FEEDLINE_TRY(const auto room, record.storage.make_room(range.bytes, record.most_bytes));
   FEEDLINE_TRY(const std::size_t got, reader->read_at(range.offset, room));
   if (got < room.size())
-    return storage_error("the file ends at byte " + std::to_string(range.offset + got) +
-                             ", inside a sample: the file became shorter",
-                         0);
+    return storage_error(
+        "the file ends at byte " + std::to_string(range.offset + got) + ", inside a sample: the file became shorter",
+        0);
   return room;
 }
 

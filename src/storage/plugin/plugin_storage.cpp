@@ -24,8 +24,9 @@ class PluginStorage final : public ForeignStorage {
   }
   Result<ForeignObject> stat(const std::string& url) const override {
     feedline_object object{};
-    FEEDLINE_CHECK_OK(base::call_plugin(
-        what_, [&](feedline_message* message) { return plugin_.stat(plugin_.context, url.c_str(), &object, message); }));
+    FEEDLINE_CHECK_OK(base::call_plugin(what_, [&](feedline_message* message) {
+      return plugin_.stat(plugin_.context, url.c_str(), &object, message);
+    }));
     return ForeignObject{{}, object.bytes, object.tag, object.is_folder != 0};
   }
   Result<std::size_t> read(const std::string& url, std::uint64_t offset, std::span<std::byte> out) const override {
@@ -44,10 +45,10 @@ class PluginStorage final : public ForeignStorage {
       return config_error(what_ + " cannot list folders: name the objects, as in \"" + std::string(plugin_.scheme) +
                           "://shards/{000..146}.tar\"");
     Listed objects;
-    const feedline_listing listing{&objects, [](void* host, const char* path, const feedline_object* object) {
-                                     static_cast<Listed*>(host)->push_back(
-                                         {path, object->bytes, object->tag, object->is_folder != 0});
-                                   }};
+    const feedline_listing listing{
+        &objects, [](void* host, const char* path, const feedline_object* object) {
+          static_cast<Listed*>(host)->push_back({path, object->bytes, object->tag, object->is_folder != 0});
+        }};
     FEEDLINE_CHECK_OK(base::call_plugin(what_, [&](feedline_message* message) {
       return plugin_.list(plugin_.context, url.c_str(), all ? 1 : 0, &listing, message);
     }));

@@ -8,11 +8,11 @@
 
 #include "base/plugin_call.h"
 #include "transform/drawer.h"
+#include "transform/kernels/pixel_ops/enhance.h"
 #include "transform/operation/argument_checks.h"
 #include "transform/operation/description.h"
 #include "transform/operation/inference.h"
 #include "transform/operation/operation_definition.h"
-#include "transform/kernels/pixel_ops/enhance.h"
 #include "transform/plugin/plugin_operations.h"
 
 namespace feedline::op {
@@ -62,8 +62,8 @@ Result<void> check_arguments(const op::Apply& given) {
   for (const feedline_argument& argument : arguments_of(*plugin)) known.emplace_back(argument.name);
   for (const std::string& name : given.names)
     if (std::ranges::find(known, name) == known.end())
-      return config_error("'" + given.operation + "' has no argument '" + name + "'; its arguments are: " +
-                          listed_names(known));
+      return config_error("'" + given.operation + "' has no argument '" + name +
+                          "'; its arguments are: " + listed_names(known));
   const std::vector<double> values = all_values(*plugin, given);
   for (std::size_t i = 0; i < values.size(); ++i)
     if (!std::isfinite(values[i]))
@@ -121,8 +121,7 @@ struct PluginKernel : OwnKernel {
       FEEDLINE_CHECK_OK(out.resize(size.width, size.height, in.channels));
     feedline_pixels made = pixels_of(out.row(0), out.view());
     // the plugin does not write to `from`, whose pixels are constant
-    const feedline_pixels from =
-        self.works_in_place ? made : pixels_of(const_cast<std::uint8_t*>(in.data), in);
+    const feedline_pixels from = self.works_in_place ? made : pixels_of(const_cast<std::uint8_t*>(in.data), in);
     return self.call([&](feedline_message* message) {
       return self.plugin->run(self.plugin->context, self.arguments.data(), random, &from, &made, message);
     });
@@ -133,9 +132,9 @@ class Apply final : public OperationWith<Apply, op::Apply> {
  public:
   explicit Apply(op::Apply arguments) : OperationWith(std::move(arguments)), kernel_(args_) {}
   static constexpr std::string_view kName = "apply";
-  static constexpr auto kArguments = std::to_array<Argument>({argument<&op::Apply::operation>("operation"),
-                                                              argument<&op::Apply::names>("names"),
-                                                              argument<&op::Apply::values>("values")});
+  static constexpr auto kArguments =
+      std::to_array<Argument>({argument<&op::Apply::operation>("operation"), argument<&op::Apply::names>("names"),
+                               argument<&op::Apply::values>("values")});
 
   static Result<Operation> made(op::Apply arguments) {
     FEEDLINE_CHECK_OK(check_arguments(arguments));

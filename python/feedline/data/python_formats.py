@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens sources with formats that Python functions define (:func:`feedline.format`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..errors import ConfigError
+from . import plugins
+from .dataset import Dataset
+from .memory.sequences import arrays
+
+
+def open_by(name: str, source: Any, others: Sequence[str]) -> Dataset:
+    """Opens a source with a format in Python. ``others``: the names of further arguments of `open`."""
+    if others:
+        raise ConfigError(f"open: {others[0]}= is not supported for {name!r}, a format that is defined in Python")
+    made = plugins.opened(name, source)
+    if isinstance(made, Dataset):
+        return made
+    if isinstance(made, Mapping):
+        return arrays(**made)
+    if not hasattr(made, "__len__") or not hasattr(made, "__getitem__"):
+        raise ConfigError(
+            f"open: the format {name!r} returned {type(made).__name__}; return a Dataset, a dict of columns, or an "
+            "object with len() and [index]"
+        )
+    if len(made) == 0:
+        raise ConfigError(f"open: the format {name!r} found no samples in {source!r}")
+    import numpy as np
+
+    return arrays(index=np.arange(len(made))).map(_Samples(made))
+
+
+class _Samples:
+    """The function for :meth:`Dataset.map` that reads samples. It is not pickled: unpickling opens the source again."""
+
+    def __init__(self, samples: Any) -> None:
+        self._samples = samples
+
+    def __call__(self, fields: dict[str, Any]) -> dict[str, Any]:
+        sample: dict[str, Any] = self._samples[int(fields["index"])]
+        return sample
