@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "example_posterize" changes pixels in place; "example_halve" makes an image of half the size from every other pixel.
+#include <cstdint>
 #include <cstring>
 
 #include "parts.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "example:///path" reads the local file "/path". A real scheme would send requests.
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>

@@ -19,8 +19,10 @@ class PluginStorage final : public ForeignStorage {
       : plugin_(plugin), what_("the plugin's storage '" + std::string(plugin.scheme) + "://'") {}
 
   std::string explain() const override {
-    const std::string version = plugin_.version == nullptr ? "" : " " + std::string(plugin_.version);
-    return std::string(plugin_.scheme) + ":// is read by a plugin" + version;
+    std::string text = plugin_.scheme;
+    text += ":// is read by a plugin";
+    if (plugin_.version != nullptr) text.append(" ").append(plugin_.version);
+    return text;
   }
   Result<ForeignObject> stat(const std::string& url) const override {
     feedline_object object{};
