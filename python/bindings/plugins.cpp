@@ -23,22 +23,33 @@ nb::tuple to_tuple(const PluginContents& plugin) {
 void bind_plugins(nb::module_& module) {
   module.def(
       "load_plugin",
-      [](const std::string& path) {
+      [](const std::string& path, std::vector<std::string> formats, std::vector<std::string> operations) {
+        const ReservedNames reserved{std::move(formats), std::move(operations)};
         auto plugin = [&] {
           const WithoutGil released;
-          return load_plugin(path);
+          return load_plugin(path, reserved);
         }();
         return to_tuple(unwrap(std::move(plugin)));
       },
-      "path"_a, nb::sig("def load_plugin(path: str) -> tuple[str, list[str], list[str], list[str], list[str]]"));
+      "path"_a, "formats"_a = std::vector<std::string>(), "operations"_a = std::vector<std::string>(),
+      nb::sig(
+          "def load_plugin(path: str, formats: list[str] = [], operations: list[str] = []) -> tuple[str, list[str], "
+          "list[str], list[str], list[str]]"));
   module.def(
       "loaded_plugins",
       [] {
+        const auto plugins = [] {  // a plugin that is registering may need the GIL
+          const WithoutGil released;
+          return loaded_plugins();
+        }();
         nb::list all;
-        for (const PluginContents& plugin : loaded_plugins()) all.append(to_tuple(plugin));
+        for (const PluginContents& plugin : plugins) all.append(to_tuple(plugin));
         return all;
       },
       nb::sig("def loaded_plugins() -> list[tuple[str, list[str], list[str], list[str], list[str]]]"));
+  module.def(
+      "reads_extension", [](const std::string& extension) { return reads_extension(extension); }, "extension"_a,
+      nb::sig("def reads_extension(extension: str) -> bool"));
 }
 
 }  // namespace feedline::python

@@ -35,6 +35,7 @@ Names = dict[str, Any]
 NOT_RUN = {
     ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
     ("device.md", "train = feedline.open("): "a GPU; tests/python/test_device_cache.py",
+    ("extending.md", "feedline.load_plugin("): "a compiled plugin; tests/python/test_plugins.py",
     ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_added_cause.py",
     ("fine-tuning-on-chats.md", ""): "a model; tests/python/test_token_tutorials.py",
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,8 +57,12 @@ def test_samples_are_read_by_index_in_any_order(lines: Path) -> None:
 
 
 def test_a_pickled_dataset_opens_its_source_again(lines: Path) -> None:
-    assert pickle.loads(pickle.dumps(feedline.open(str(lines))))[2].text == "crow"
-    assert __name__ in plugins.loaded().modules  # type: ignore[union-attr]
+    dataset = feedline.open(str(lines))
+    assert pickle.loads(pickle.dumps(dataset))[2].text == "crow"
+    assert __name__ in plugins.needed(dataset._calls).modules  # type: ignore[union-attr]
+    other = feedline.arrays(x=np.arange(3))
+    assert __name__ not in str(plugins.needed(other._calls))
+    assert __name__ in plugins.needed(other.apply("test_scale", fields="x")._calls).modules  # type: ignore[union-attr]
 
 
 def test_columns_and_datasets_may_be_returned() -> None:
@@ -88,6 +93,38 @@ def test_names_and_extensions_are_unique() -> None:
         feedline.operation(name="test_scale")(Lines)
     with pytest.raises(feedline.ConfigError, match="without a dot"):
         feedline.format("test_dot", extensions=[".x"])
+    with pytest.raises(feedline.ConfigError, match="reads files with the extension 'parquet'"):
+        feedline.format("test_parquet", extensions=["parquet"])(Lines)
+    with pytest.raises(feedline.ConfigError, match="the format 'lines' exists already"):
+        feedline.format("lines")(functools.partial(Lines))
+
+
+def test_functions_of_the_same_name_in_other_modules_do_not_replace_each_other() -> None:
+    def scale(value: np.ndarray) -> np.ndarray:
+        return value
+
+    scale.__qualname__, scale.__module__ = "scale", "elsewhere"
+    with pytest.raises(feedline.ConfigError, match="the operation 'test_scale' exists already"):
+        feedline.operation(name="test_scale")(scale)
+    scale.__module__ = __name__
+    feedline.operation(name="test_scale")(scale)  # defined again, as in a notebook
+    assert feedline.arrays(x=np.ones(2)).apply("test_scale", fields="x")[0].x == 1
+
+
+def test_fingerprints_and_explanations_name_the_format_and_the_operation(lines: Path) -> None:
+    feedline.format("test_lines")(Lines)
+    dataset = feedline.open(lines)
+    assert feedline.open(lines, format="test_lines").fingerprint != dataset.fingerprint
+    assert "open(format='lines')" in dataset.explain()
+    assert "apply('test_scale', factor=3)" in dataset.apply("test_scale", fields="length", factor=3).explain()
+
+
+def test_an_operation_that_is_not_registered_is_an_error() -> None:
+    dataset = feedline.arrays(x=np.arange(3)).apply("test_scale", fields="x")
+    data = pickle.dumps(dataset)
+    del plugins._operations["test_scale"]
+    with pytest.raises(feedline.ConfigError, match=r"'test_scale' is not registered.*or import the module"):
+        pickle.loads(data)
 
 
 def test_other_arguments_of_open_are_refused(lines: Path) -> None:

@@ -14,7 +14,7 @@ int check_bits(void*, const double* arguments, feedline_message* message) {
   return feedline::plugin_failure(message, FEEDLINE_BAD_ARGUMENT, "bits must be from 1 to 8");
 }
 
-int posterize(void*, const double* arguments, uint64_t, const feedline_pixels*, feedline_pixels* out,
+int posterize(void*, const double* arguments, uint64_t, const feedline_pixels*, const feedline_pixels* out,
               feedline_message*) {
   const auto mask = static_cast<std::uint8_t>(0xFF << (8 - static_cast<int>(arguments[0])));
   for (int y = 0; y < out->height; ++y)
@@ -31,7 +31,7 @@ int half_size(void*, const double*, int width, int height, int* out_width, int* 
   return FEEDLINE_OK;
 }
 
-int halve(void*, const double*, uint64_t, const feedline_pixels* in, feedline_pixels* out, feedline_message*) {
+int halve(void*, const double*, uint64_t, const feedline_pixels* in, const feedline_pixels* out, feedline_message*) {
   const auto channels = static_cast<std::size_t>(in->channels);
   for (int y = 0; y < out->height; ++y)
     for (int x = 0; x < out->width; ++x)

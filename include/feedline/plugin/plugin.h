@@ -12,8 +12,9 @@
  * - They must not throw: no exception may leave the plugin. In C++, see feedline/plugin/guard.h.
  * - Threads call them concurrently, also with the same arguments. They may block, and must not print or exit.
  * - The process may fork after loading; a child must not depend on the parent's threads, locks or connections.
- * Structs, and the texts and contexts to which they point, must exist until the process ends: plugins stay loaded.
- * Texts are UTF-8 and end with a zero byte. `size` is the size of the struct, which also tells apart its versions. */
+ * The lists, texts and contexts to which structs point must exist until the process ends: plugins stay loaded. Texts
+ * are UTF-8 and end with a zero byte. Names have at most 64 letters (a-z, A-Z), digits, "_", "-" and ".". `size` is the
+ * size of the struct, which also tells apart its versions. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,7 +51,7 @@ typedef struct feedline_object {
   int is_folder; /* 1: other members are unused */
 } feedline_object;
 
-/* Receives the entries of a folder, in any order. `path` is relative to the folder, without a slash at its end. */
+/* Receives the entries of a folder, in any order. `path` is relative to the folder, without a slash at either end. */
 typedef struct feedline_listing {
   void* host;
   void (*add)(void* host, const char* path, const feedline_object* object);
@@ -75,7 +76,7 @@ typedef struct feedline_storage_v1 {
 typedef struct feedline_field {
   const char* name;
   /* "image", "mask": bytes of an image file; "audio": of an audio file; "array", "boxes", "keypoints": of a .npy file;
-   * "bytes", "text", "json"; "value": 8 bytes, an int64 in the machine's byte order */
+   * "bytes", "text", "json"; "value": 8 bytes, an int64 in the machine's byte order, copied when read() returns */
   const char* kind;
 } feedline_field;
 
@@ -110,8 +111,8 @@ typedef struct feedline_format_v1 {
   /* The range of the file that contains the sample. Called often: it must not read the file. */
   int (*locate)(void* context, void* shard, uint64_t sample, uint64_t* offset, uint64_t* bytes,
                 feedline_message* message);
-  /* Sets values[i] to the bytes of field i: a part of `stored`, which has the located range, or of `memory`. Data that
-   * stays NULL means that the sample lacks the field. */
+  /* Sets values[i] to the bytes of field i: a part of `stored`, which has the located range, or of `memory`; a "value"
+   * may be anywhere. Data that stays NULL means that the sample lacks the field. */
   int (*read)(void* context, void* shard, uint64_t sample, feedline_bytes stored, const feedline_memory* memory,
               feedline_bytes* values, feedline_message* message);
 } feedline_format_v1;
@@ -121,7 +122,7 @@ typedef struct feedline_format_v1 {
 typedef struct feedline_codec_v1 {
   size_t size;
   const char* name;    /* ImageInfo.format, in lower case: "qoi" */
-  const char* version; /* of the implementation */
+  const char* version; /* part of the key of cached pixels: change it if the pixels change */
   void* context;
   /* Extensions of files (lower case, without a dot) that folders of images may contain. */
   const char* const* extensions;
@@ -142,8 +143,8 @@ typedef struct feedline_pixels {
 } feedline_pixels;
 
 typedef struct feedline_argument {
-  const char* name;
-  double initial; /* the value if the caller omits the argument; NaN if the caller must give it */
+  const char* name; /* not "operation" or "fields", which are arguments of Dataset.apply() itself */
+  double initial;   /* the value if the caller omits the argument; NaN if the caller must give it */
 } feedline_argument;
 
 enum {
@@ -167,12 +168,13 @@ typedef struct feedline_operation_v1 {
                      feedline_message* message);
   /* Without output_size, `in` and `out` are the same pixels, to be changed in place. Otherwise fills `out`, which does
    * not overlap `in` and has the same number of channels. random: uniform bits for this sample, epoch and operation. */
-  int (*run)(void* context, const double* arguments, uint64_t random, const feedline_pixels* in, feedline_pixels* out,
-             feedline_message* message);
+  int (*run)(void* context, const double* arguments, uint64_t random, const feedline_pixels* in,
+             const feedline_pixels* out, feedline_message* message);
 } feedline_operation_v1;
 
 /* ---- registration ---- */
 
+/* Exists during the call of feedline_register_v1(). The add_ functions copy the struct. */
 typedef struct feedline_registry_v1 {
   size_t size;
   const char* feedline_version; /* "0.2.0" */

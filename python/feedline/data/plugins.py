@@ -7,14 +7,17 @@ import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
 
 from .. import _engine
 from ..errors import ConfigError
 from . import arguments
 from .format_names import EPISODES, FORMATS, MANIFESTS
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from .recorded_calls import Call
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Plugin(NamedTuple):
@@ -46,12 +49,12 @@ def load_plugin(path: str | os.PathLike[str]) -> Plugin:
 
     Raises:
         ConfigError: the file does not exist or cannot be loaded, is not a plugin, has another version of the plugin
-            interface, fails to register, or registers a name that exists. Nothing is registered then.
+            interface, fails to register, or registers a name or an extension that exists. Nothing is registered then.
     """
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
     if not isinstance(text, str):
         raise ConfigError(f"load_plugin: path must be a path, not {path!r}")
-    return _plugin_of(_engine.load_plugin(text))
+    return _plugin_of(_engine.load_plugin(text, list(_formats), list(_operations)))
 
 
 def include_folder() -> str:
@@ -90,7 +93,7 @@ _formats: dict[str, _Format] = {}
 _operations: dict[str, _Operation] = {}
 
 
-def format(name: str, *, extensions: Sequence[str] = ()) -> Callable[[_Function], _Function]:
+def format(name: str, *, extensions: Sequence[str] = ()) -> Callable[[Function], Function]:
     """Registers a function that opens sources of a format: ``feedline.open(source, format=name)``.
 
     ::
@@ -123,14 +126,20 @@ def format(name: str, *, extensions: Sequence[str] = ()) -> Callable[[_Function]
             f"{where}: extensions must be a list of names in lower case without a dot, not {extensions!r}"
         )
 
-    def register(function: _Function) -> _Function:
+    def register(function: Function) -> Function:
         if not callable(function):
             raise ConfigError(f"{where}: {name!r} must be a function, not {function!r}")
-        if name in (*FORMATS, *EPISODES, *MANIFESTS) or not _may_replace(_formats.get(name), function):
+        existing = (*FORMATS, *EPISODES, *MANIFESTS, *formats())
+        if name in existing or not _may_replace(_formats.get(name), function):
             raise ConfigError(f"{where}: the format {name!r} exists already; choose another name")
         for other, known in _formats.items():
             if other != name and (shared := set(ends).intersection(known.extensions)):
                 raise ConfigError(f"{where}: the extension {min(shared)!r} belongs to the format {other!r}")
+        for end in ends:
+            if _engine.reads_extension(end):
+                raise ConfigError(
+                    f"{where}: Feedline or a plugin reads files with the extension {end!r}; choose another"
+                )
         _formats[name] = _Format(function, ends)
         return function
 
@@ -138,11 +147,11 @@ def format(name: str, *, extensions: Sequence[str] = ()) -> Callable[[_Function]
 
 
 @overload
-def operation(function: _Function) -> _Function: ...
+def operation(function: Function) -> Function: ...
 @overload
 def operation(
     *, name: str | None = None, batched: bool = False, seeded: bool = False
-) -> Callable[[_Function], _Function]: ...
+) -> Callable[[Function], Function]: ...
 def operation(function: Any = None, *, name: str | None = None, batched: bool = False, seeded: bool = False) -> Any:
     """Registers a NumPy function as an operation: ``dataset.apply("NAME", argument=1)``.
 
@@ -174,7 +183,8 @@ def operation(function: Any = None, *, name: str | None = None, batched: bool = 
         key = name if name is not None else getattr(function, "__name__", "")
         if not isinstance(key, str) or not key:
             raise ConfigError(f"{where}: name must be text, not {key!r}")
-        if not _may_replace(_operations.get(key), function):
+        existing = [one for plugin in _plugins() for one in plugin.operations]
+        if key in existing or not _may_replace(_operations.get(key), function):
             raise ConfigError(f"{where}: the operation {key!r} exists already; choose another name")
         _operations[key] = _Operation(function, *flags)
         return function
@@ -183,8 +193,22 @@ def operation(function: Any = None, *, name: str | None = None, batched: bool = 
 
 
 def _may_replace(known: _Format | _Operation | None, function: Callable[..., Any]) -> bool:
-    """Whether a name is free, or the function is defined again, as after a reload or in a spawned process."""
-    return known is None or known.function.__qualname__ == getattr(function, "__qualname__", None)
+    """Whether a name is free, or the function is defined again, as after a reload."""
+    return known is None or _name_of(known.function) == _name_of(function)
+
+
+def _name_of(function: Callable[..., Any]) -> tuple[str, str]:
+    module = getattr(function, "__module__", "").replace("__mp_main__", "__main__")
+    return module, getattr(function, "__qualname__", repr(function))
+
+
+def _plugins() -> list[Plugin]:
+    return [_plugin_of(row) for row in _engine.loaded_plugins()]
+
+
+def formats() -> list[str]:
+    """Returns the names of the formats of plugins."""
+    return [name for plugin in _plugins() for name in plugin.formats]
 
 
 def opened(name: str, source: Any) -> Any:
@@ -206,17 +230,18 @@ def format_of(source: Any, format: Any) -> str | None:
 class Applied:
     """A registered operation with its arguments, as the function for :meth:`Dataset.map`."""
 
-    def __init__(self, name: str, given: Mapping[str, Any]) -> None:
-        self._name, self._given = name, dict(given)
+    describes_itself: ClassVar[bool] = True
 
-    @property
-    def is_seeded(self) -> bool:
-        return _operations[self._name].seeded
+    def __init__(self, name: str, given: Mapping[str, Any]) -> None:
+        self._operation, self._given = _operations[name], dict(given)
+        self.is_seeded = self._operation.seeded
+        self.call = f"apply({', '.join([repr(name), *(f'{key}={value!r:.80}' for key, value in given.items())])})"
+        self.runs = f"{'.'.join(_name_of(self._operation.function))}, a Python function"
 
     def __call__(self, value: Any, **more: Any) -> Any:
-        known = _operations[self._name]
-        made = known.function(value[None] if known.batched else value, **self._given, **more)
-        return made[0] if known.batched else made
+        function, batched, _ = self._operation
+        made = function(value[None] if batched else value, **self._given, **more)
+        return made[0] if batched else made
 
 
 def is_operation(name: Any) -> bool:
@@ -228,23 +253,33 @@ def is_operation(name: Any) -> bool:
 
 
 class Extensions(NamedTuple):
-    """The extensions of a process, which another process needs to repeat its calls."""
+    """What another process must load to repeat the calls that created a dataset."""
 
     paths: tuple[str, ...]  # of plugins
     modules: tuple[str, ...]  # that register formats or operations
 
 
-def loaded() -> Extensions | None:
-    """Returns the extensions of this process; None if there are none."""
-    paths = tuple(row[0] for row in _engine.loaded_plugins())
-    functions = [known.function for known in (*_formats.values(), *_operations.values())]
-    names = {getattr(function, "__module__", None) or "" for function in functions}
-    modules = tuple(sorted(names - {"", "__main__", "__mp_main__"}))  # spawned processes import the main script first
-    return Extensions(paths, modules) if paths or modules else None
+def needed(calls: Sequence[Call]) -> Extensions | None:
+    """Returns all plugins of this process, and the modules of the Python functions that the calls use; None if there
+    are none. The main script is omitted: spawned processes run it first.
+    """
+    paths = tuple(plugin.path for plugin in _plugins())
+    functions = [function for call in calls for function in _functions_of(call)]
+    modules = {_name_of(function)[0] for function in functions} - {"", "__main__"}
+    return Extensions(paths, tuple(sorted(modules))) if paths or modules else None
+
+
+def _functions_of(call: Call) -> list[Callable[..., Any]]:
+    known: _Format | _Operation | None = None
+    if call.name == "data.sources:open":
+        known = _formats.get(format_of(call.options["source"], call.options["format"]) or "")
+    elif call.name == "apply":
+        known = _operations.get(call.arguments[0] if call.arguments else call.options["operation"])
+    return [] if known is None else [known.function]
 
 
 def load(extensions: Extensions) -> None:
-    """Loads the extensions of the process that pickled a dataset."""
+    """Loads the extensions that unpickling a dataset needs."""
     for path in extensions.paths:
         load_plugin(path)
     for module in extensions.modules:

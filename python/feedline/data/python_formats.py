@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import ConfigError
 from . import plugins
@@ -30,15 +30,21 @@ def open_by(name: str, source: Any, others: Sequence[str]) -> Dataset:
         raise ConfigError(f"open: the format {name!r} found no samples in {source!r}")
     import numpy as np
 
-    return arrays(index=np.arange(len(made))).map(_Samples(made))
+    index = f"index of {name}"  # part of the fingerprint
+    return arrays(**{index: np.arange(len(made))}).map(_Samples(name, made))
 
 
 class _Samples:
     """The function for :meth:`Dataset.map` that reads samples. It is not pickled: unpickling opens the source again."""
 
-    def __init__(self, samples: Any) -> None:
+    describes_itself: ClassVar[bool] = True
+
+    def __init__(self, name: str, samples: Any) -> None:
         self._samples = samples
+        self.call = f"open(format={name!r})"
+        self.runs = f"reads samples of {type(samples).__qualname__}, in Python"
 
     def __call__(self, fields: dict[str, Any]) -> dict[str, Any]:
-        sample: dict[str, Any] = self._samples[int(fields["index"])]
+        (index,) = fields.values()
+        sample: dict[str, Any] = self._samples[int(index)]
         return sample

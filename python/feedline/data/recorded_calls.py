@@ -50,7 +50,7 @@ class Recorded:
             picklable.check(getattr(type(self), call.name), call.arguments, call.options)
         from . import plugins
 
-        extensions = plugins.loaded()
+        extensions = plugins.needed(self._calls)
         return _repeat, (self._calls, self._proof(), *([extensions] if extensions else []))
 
     def __copy__(self) -> Any:

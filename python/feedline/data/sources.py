@@ -454,7 +454,7 @@ def spec_of(
         )
     specs = arguments.field_specs("open", fields)
     if format is not None:
-        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS, *EPISODES))
+        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS, *EPISODES, *plugins.formats()))
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     has_index = index is not None and not (isinstance(index, str) and not index)
     index_path = arguments.output_path("open", "index", index) if has_index else ""

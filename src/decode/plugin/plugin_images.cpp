@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/plugin_call.h"
+#include "base/plugin_checks.h"
 #include "decode/codec.h"
 #include "decode/color.h"
 #include "decode/image_formats.h"
@@ -17,7 +18,7 @@
 namespace feedline::decode {
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using OwnedBytes = std::vector<std::byte>;
 
 feedline_bytes plugin_bytes(std::span<const std::byte> bytes) { return {bytes.data(), bytes.size()}; }
 
@@ -33,7 +34,7 @@ class PluginImages final : public ForeignImages {
     FEEDLINE_CHECK_OK(call([&](feedline_message* message) {
       return codec_.read_header(codec_.context, plugin_bytes(bytes), &opened.width, &opened.height, message);
     }));
-    opened.image = std::make_shared<Bytes>(bytes.begin(), bytes.end());
+    opened.image = std::make_shared<OwnedBytes>(bytes.begin(), bytes.end());
     return opened;
   }
 
@@ -55,6 +56,8 @@ class PluginImages final : public ForeignImages {
     return {};
   }
 
+  const feedline_codec_v1& codec() const { return codec_; }
+
  private:
   template <typename Call>
   Result<void> call(Call&& call) const {
@@ -64,8 +67,8 @@ class PluginImages final : public ForeignImages {
   }
   Result<void> decode_all(const Opened& opened, std::uint8_t* out, std::size_t stride) const {
     return call([&](feedline_message* message) {
-      return codec_.decode(codec_.context, plugin_bytes(*static_cast<const Bytes*>(opened.image.get())), out, stride,
-                           message);
+      return codec_.decode(codec_.context, plugin_bytes(*static_cast<const OwnedBytes*>(opened.image.get())), out,
+                           stride, message);
     });
   }
 
@@ -77,40 +80,49 @@ std::string_view magic_of(const feedline_codec_v1& codec) {
   return {static_cast<const char*>(codec.magic.data), codec.magic.size};
 }
 
-std::vector<std::string_view> extensions_of(const feedline_codec_v1& codec) {
-  return {codec.extensions, codec.extensions + codec.extension_count};
+// Returns the codec's row of the table of image formats.
+ImageFormat row_of(const feedline_codec_v1& codec) {
+  ImageFormat row{.name = codec.name, .title = codec.name};
+  std::copy_n(codec.extensions, codec.extension_count, std::begin(row.extensions));
+  row.image_folder = codec.extension_count;
+  row.signatures[0] = {magic_of(codec), row.extensions[0]};
+  return row;
 }
 
 // kConfig: the codec has the name, an extension or the magic bytes of the other one.
 Result<void> check_against(const feedline_codec_v1& codec, const ImageFormat& other, const std::string& what) {
-  if (other.name == codec.name) return config_error(what + "exists already; choose another name");
+  if (other.name == codec.name) return config_error(what + " exists already; choose another name");
   const std::string name = "of the codec '" + std::string(other.name) + "'";
-  for (const std::string_view extension : extensions_of(codec))
+  for (const std::string_view extension : std::span(codec.extensions, codec.extension_count))
     if (std::ranges::find(other.extensions, extension) != std::end(other.extensions))
-      return config_error(what + "has the extension '" + std::string(extension) + "' " + name);
+      return config_error(what + " has the extension '" + std::string(extension) + "' " + name);
   const std::string_view magic = magic_of(codec);
   for (const ImageSignature& signature : other.signatures)
     if (!signature.bytes.empty() && signature.offset == 0 &&
         (signature.bytes.starts_with(magic) || magic.starts_with(signature.bytes)))
-      return config_error(what + "has the magic bytes " + name);
+      return config_error(what + " has the magic bytes " + name);
   return {};
 }
 
 }  // namespace
 
-Result<void> check_plugin(const feedline_codec_v1& codec) {
-  if (codec.name == nullptr || *codec.name == '\0') return config_error("a codec has no name");
-  const std::string what = "the codec '" + std::string(codec.name) + "' ";
+Result<void> check_plugin(const feedline_codec_v1& codec, std::span<const feedline_codec_v1> others) {
+  FEEDLINE_CHECK_OK(base::check_plugin_name("a codec", "name", codec.name, true));
+  const std::string what = "the codec '" + std::string(codec.name) + "'";
   if (codec.read_header == nullptr || codec.decode == nullptr)
-    return config_error(what + "has no read_header() or no decode()");
+    return config_error(what + " lacks one of read_header() and decode()");
   if (codec.magic.data == nullptr || codec.magic.size < 2 || codec.magic.size > kImageHead)
-    return config_error(what + "has " + std::to_string(codec.magic.size) + " magic bytes; between 2 and " +
+    return config_error(what + " has " + std::to_string(codec.magic.size) + " magic bytes; between 2 and " +
                         std::to_string(kImageHead) + " are required");
-  if (codec.extension_count > std::size(ImageFormat{}.extensions))
-    return config_error(what + "has " + std::to_string(codec.extension_count) + " extensions; the limit is " +
-                        std::to_string(std::size(ImageFormat{}.extensions)));
-  if (plugin_image_formats().size() == kMostPluginFormats)
-    return config_error(what + "is one too many: the limit is " + std::to_string(kMostPluginFormats));
+  constexpr std::size_t kMostExtensions = std::size(ImageFormat{}.extensions);
+  if (codec.extension_count > kMostExtensions)
+    return config_error(what + " has " + std::to_string(codec.extension_count) + " extensions; the limit is " +
+                        std::to_string(kMostExtensions));
+  FEEDLINE_CHECK_OK(base::check_plugin_extensions(what, codec.extensions, codec.extension_count));
+  if (plugin_image_formats().size() + others.size() >= kMostPluginFormats)
+    return config_error(what + " is one too many: the limit is " + std::to_string(kMostPluginFormats) +
+                        " codecs of plugins");
+  for (const feedline_codec_v1& other : others) FEEDLINE_CHECK_OK(check_against(codec, row_of(other), what));
   for (const ImageFormat& other : plugin_image_formats()) FEEDLINE_CHECK_OK(check_against(codec, other, what));
   for (const ImageFormat& other : image_formats())
     if (other.codec != nullptr) FEEDLINE_CHECK_OK(check_against(codec, other, what));
@@ -118,13 +130,18 @@ Result<void> check_plugin(const feedline_codec_v1& codec) {
 }
 
 void add_plugin(const feedline_codec_v1& codec) {
-  ImageFormat format{.name = codec.name, .title = codec.name};
-  const auto extensions = extensions_of(codec);
-  std::ranges::copy(extensions, std::begin(format.extensions));
-  format.image_folder = extensions.size();
-  format.signatures[0] = {magic_of(codec), extensions.empty() ? std::string_view() : extensions.front()};
   // never destroyed: threads may decode until the process ends
-  add_plugin_image_format(format, *new PluginImages(codec));
+  add_plugin_image_format(row_of(codec), *new PluginImages(codec));
+}
+
+std::string plugin_codecs() {
+  std::string text;
+  for (const ImageFormat& format : plugin_image_formats()) {
+    const auto& codec = static_cast<const PluginImages*>(plugin_images_of(format))->codec();
+    text.append(text.empty() ? "" : ", ").append(format.name);
+    if (codec.version != nullptr) text.append(" ").append(codec.version);
+  }
+  return text;
 }
 
 }  // namespace feedline::decode

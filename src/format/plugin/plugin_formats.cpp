@@ -6,6 +6,8 @@
 #include <set>
 #include <span>
 
+#include "base/fork_mutex.h"
+#include "base/plugin_checks.h"
 #include "format/format.h"
 #include "format/sources/sample_name.h"
 
@@ -14,7 +16,7 @@ namespace {
 
 // Never destroyed, because datasets may outlive other statics.
 struct Known {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<std::unique_ptr<const feedline_format_v1>> formats;  // guarded by mutex
 };
 Known& known() {
@@ -36,15 +38,17 @@ bool has_extension(const feedline_format_v1& format, std::string_view extension)
 }
 
 Result<void> check_fields(const feedline_format_v1& format, const std::string& what) {
-  if (format.field_count == 0 || format.fields == nullptr) return config_error(what + "has no fields");
+  FEEDLINE_CHECK_OK(base::check_plugin_list(what, "fields", format.fields, format.field_count));
+  if (format.field_count == 0) return config_error(what + " has no fields");
   std::set<std::string_view> names;
   for (const feedline_field& field : std::span(format.fields, format.field_count)) {
-    if (field.name == nullptr || *field.name == '\0' || !names.insert(field.name).second)
-      return config_error(what + "has a field without a name, or two fields with the same name");
-    const auto kind = field_kind_of(field.kind == nullptr ? "" : field.kind);
-    if (!kind || *kind == FieldKind::kVideo || *kind == FieldKind::kVolume)
-      return config_error(what + "has the field '" + field.name + "' of the kind '" +
-                          (field.kind == nullptr ? "" : field.kind) +
+    FEEDLINE_CHECK_OK(base::check_plugin_name(what, "field name", field.name));
+    if (!names.insert(field.name).second)
+      return config_error(what + " has two fields '" + std::string(field.name) + "'");
+    const std::string kind = field.kind == nullptr ? "" : field.kind;
+    const auto known = field_kind_of(kind);
+    if (!known || *known == FieldKind::kVideo || *known == FieldKind::kVolume)
+      return config_error(what + " has the field '" + field.name + "' of the kind '" + kind +
                           "'; the kinds are image, mask, audio, array, boxes, keypoints, bytes, text, json and value");
   }
   return {};
@@ -52,16 +56,21 @@ Result<void> check_fields(const feedline_format_v1& format, const std::string& w
 
 }  // namespace
 
-Result<void> check_plugin(const feedline_format_v1& format) {
-  if (format.name == nullptr || *format.name == '\0') return config_error("a format has no name");
-  const std::string what = "the format '" + std::string(format.name) + "' ";
+Result<void> check_plugin(const feedline_format_v1& format, std::span<const feedline_format_v1> others) {
+  FEEDLINE_CHECK_OK(base::check_plugin_name("a format", "name", format.name));
+  const std::string what = "the format '" + std::string(format.name) + "'";
   if (format.open == nullptr || format.close == nullptr || format.locate == nullptr || format.read == nullptr)
-    return config_error(what + "lacks one of open(), close(), locate() and read()");
+    return config_error(what + " lacks one of open(), close(), locate() and read()");
   FEEDLINE_CHECK_OK(check_fields(format, what));
-  if (plugin_format(format.name) != nullptr) return config_error(what + "exists already; choose another name");
-  for (const char* const extension : std::span(format.extensions, format.extension_count))
-    if (const auto* const other = find([&](const auto& one) { return has_extension(one, extension); }))
-      return config_error(what + "has the extension '" + extension + "' of the format '" + other->name + "'");
+  FEEDLINE_CHECK_OK(base::check_plugin_extensions(what, format.extensions, format.extension_count));
+  if (plugin_format(format.name) != nullptr) return config_error(what + " exists already; choose another name");
+  for (const char* const extension : std::span(format.extensions, format.extension_count)) {
+    const auto* other = find([&](const auto& one) { return has_extension(one, extension); });
+    for (const feedline_format_v1& one : others)
+      if (has_extension(one, extension)) other = &one;
+    if (other != nullptr)
+      return config_error(what + " has the extension '" + extension + "' of the format '" + other->name + "'");
+  }
   return {};
 }
 

@@ -4,6 +4,7 @@
 // The record formats that plugins have registered. Thread-safe.
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +15,9 @@
 namespace feedline::format {
 
 // Checks the name, fields and functions. kConfig: one is missing or invalid, or another plugin has the name or one of
-// the extensions. The caller compares the name with those of the engine's formats.
-Result<void> check_plugin(const feedline_format_v1& format);
+// the extensions. The caller compares them with those of the engine's formats. others: formats of the same plugin,
+// which were checked but not added yet.
+Result<void> check_plugin(const feedline_format_v1& format, std::span<const feedline_format_v1> others);
 // Requires: check_plugin() succeeded for the same format, and no format was added since.
 void add_plugin(const feedline_format_v1& format);
 

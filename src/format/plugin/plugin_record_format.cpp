@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/plugin/plugin_record_format.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/check.h"
+#include "decode/audio/audio_reader.h"
+#include "decode/image_formats.h"
 #include "format/checksum.h"
 #include "format/shards/each_shard.h"
+#include "format/shards/member_files.h"
 #include "format/shards/record_keys.h"
 #include "format/wanted_field.h"
 
@@ -23,6 +27,44 @@ std::string names_of_fields(const feedline_format_v1& format) {
   std::string names;
   for (const feedline_field& field : fields_of(format)) names += (names.empty() ? "" : ", ") + std::string(field.name);
   return names;
+}
+
+std::string_view extension_of(FieldKind kind, Bytes bytes) {
+  switch (kind) {
+    case FieldKind::kImage:
+    case FieldKind::kMask:
+      return decode::extension_to_store(bytes);
+    case FieldKind::kAudio:
+      return decode::audio_extension_to_store(bytes);
+    case FieldKind::kInteger:
+      return "cls";
+    case FieldKind::kText:
+      return "txt";
+    case FieldKind::kJson:
+      return "json";
+    case FieldKind::kArray:
+    case FieldKind::kBoxes:
+    case FieldKind::kPoints:
+      return "npy";
+    default:
+      return "bin";
+  }
+}
+
+// Adds the file of a value to a packed sample.
+void add_file(const feedline_field& field, const feedline_bytes& value, MemberFiles& files) {
+  const FieldKind kind = *field_kind_of(field.kind);
+  Bytes bytes{static_cast<const std::byte*>(value.data), value.size};
+  std::string number;
+  if (kind == FieldKind::kInteger) {
+    std::int64_t integer = 0;
+    std::memcpy(&integer, value.data, sizeof integer);
+    number = std::to_string(integer);
+    bytes = std::as_bytes(std::span(number));
+  }
+  const std::string end(extension_of(kind, bytes));
+  const bool has_short_name = kind == FieldKind::kImage || kind == FieldKind::kInteger;
+  files.add(plain_name(field.name) + "." + end, has_short_name ? end : "", {bytes.begin(), bytes.end()});
 }
 
 std::vector<std::string> stems_of(const std::vector<std::unique_ptr<PluginShard>>& shards) {
@@ -108,9 +150,13 @@ std::uint64_t PluginRecordFormat::compute_fingerprint() const {
     fingerprint.add(std::string_view(format_.fields[columns_[i]].name));
   }
   if (options_.missing == Missing::kNone) fingerprint.add(std::string_view("none"));
+  constexpr std::uint64_t kMostLocated = 1024;  // of a shard, at equal distances
   for (const auto& shard : shards_) {
     fingerprint.add(shard->samples());
     fingerprint.add(shard->file().version.bytes);
+    const std::uint64_t step = std::max<std::uint64_t>(shard->samples() / kMostLocated, 1);
+    for (std::uint64_t sample = 0; sample < shard->samples(); sample += step)
+      if (const auto range = shard->locate(sample)) fingerprint.add(range->offset), fingerprint.add(range->bytes);
   }
   return fingerprint.value();
 }
@@ -145,11 +191,9 @@ Result<void> PluginRecordFormat::accept_stored(const Position& position, Bytes s
                           "format");
       field.absent = true;
     } else if (fields_[i].kind == FieldKind::kInteger) {
-      if (value.size != sizeof field.value)
-        return data_error(described(format_) + ": the field '" + fields_[i].name + "' has " +
-                              std::to_string(value.size) + " bytes, but a value has 8",
-                          "format");
       std::memcpy(&field.value, value.data, sizeof field.value);
+    } else if (value.size == 0 && !may_be_empty(fields_[i].kind)) {
+      return data_error("field '" + fields_[i].name + "': an empty file", "format");
     } else {
       field.bytes = {static_cast<const std::byte*>(value.data), value.size};
     }
@@ -188,6 +232,32 @@ Result<void> PluginRecordFormat::accept(std::uint64_t index, std::span<const Byt
   auto done = accept_stored(position_of(index), pieces.front(), record);
   if (!done) return at(index, std::move(done).error());
   return done;
+}
+
+// Returns all fields of the format, those of the dataset first.
+Result<SampleFiles> PluginRecordFormat::files(std::uint64_t index) const {
+  const Position position = position_of(index);
+  const PluginShard& shard = *shards_[position.shard];
+  memory::Record record;
+  record.most_bytes = memory::usual_sample_limit();
+  const auto read = [&]() -> Result<std::vector<SampleFiles::File>> {
+    FEEDLINE_TRY(const auto reader, open_shards_.reader(shard));
+    FEEDLINE_TRY(const Bytes stored, shard.read(reader, position.sample, record));
+    FEEDLINE_TRY(const auto values, shard.values_of(position.sample, stored, record));
+    std::vector<std::size_t> order = columns_;
+    for (std::size_t i = 0; i < format_.field_count; ++i) order.push_back(i);
+    std::vector<bool> is_written(format_.field_count);
+    MemberFiles files;
+    for (const std::size_t i : order)
+      if (!is_written[i] && values[i].data != nullptr) {
+        is_written[i] = true;
+        add_file(format_.fields[i], values[i], files);
+      }
+    return files.take();
+  };
+  auto files = read();
+  if (!files) return at(index, std::move(files).error());
+  return SampleFiles{record_key(stems_[position.shard], position.sample), std::nullopt, std::move(*files)};
 }
 
 }  // namespace feedline::format

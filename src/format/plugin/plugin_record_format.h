@@ -26,6 +26,7 @@ class PluginRecordFormat final : public ShardedRecordFormat {
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;
   Result<void> accept(std::uint64_t index, std::span<const std::span<const std::byte>> pieces,
                       memory::Record& record) const override;
+  Result<SampleFiles> files(std::uint64_t index) const override;
   Where where(std::uint64_t index) const override;
 
  private:

@@ -8,12 +8,16 @@
 #include <utility>
 
 #include "base/plugin_call.h"
+#include "format/field_kind.h"
 #include "memory/sample_limit.h"
 
 namespace feedline::format {
 namespace {
 
 using Bytes = std::span<const std::byte>;
+
+// A sum over all shards of a dataset must not overflow.
+constexpr std::uint64_t kMostSamples = std::uint64_t{1} << 40U;
 
 // Reads for the plugin while it opens a file. The plugin cannot return an Error, so that the first one is stored.
 struct FileForPlugin {
@@ -59,6 +63,12 @@ struct MemoryForPlugin {
   }
 };
 
+bool is_part(const feedline_bytes& value, Bytes whole) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(value.data),
+             first = reinterpret_cast<std::uintptr_t>(whole.data());
+  return begin >= first && begin - first <= whole.size() && value.size <= whole.size() - (begin - first);
+}
+
 Error format_stage(Error error) {
   if (error.code == ErrorCode::kData) error.where.stage = "format";
   return error;
@@ -83,8 +93,13 @@ Result<std::unique_ptr<PluginShard>> PluginShard::open(const feedline_format_v1&
     return format.open(format.context, &file, &shard, &samples, message);
   });
   if (!opened) return std::unexpected(host.error ? std::move(*host.error) : format_stage(std::move(opened).error()));
-  return std::unique_ptr<PluginShard>(
+  std::unique_ptr<PluginShard> made(
       new PluginShard(format, ShardFile{name, name, std::move(storage), version}, shard, samples));
+  if (samples > kMostSamples)
+    return data_error(described(format) + ": open() reports " + std::to_string(samples) + " samples; the limit is " +
+                          std::to_string(kMostSamples),
+                      "format");
+  return made;
 }
 
 PluginShard::~PluginShard() {
@@ -133,11 +148,30 @@ Result<std::vector<feedline_bytes>> PluginShard::values_of(std::uint64_t sample,
   MemoryForPlugin host{record, record.most_bytes};
   const feedline_memory memory{&host, MemoryForPlugin::allocate};
   std::vector<feedline_bytes> values(format_.field_count, feedline_bytes{nullptr, 0});
+  static constexpr std::byte kNothing{};
+  if (stored.empty()) stored = Bytes(&kNothing, 0);  // as values without an address are absent
   auto read = base::call_plugin(described(format_), [&](feedline_message* message) {
     return format_.read(format_.context, shard_, sample, {stored.data(), stored.size()}, &memory, values.data(),
                         message);
   });
   if (!read) return std::unexpected(format_stage(std::move(read).error()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const feedline_field& field = format_.fields[i];
+    if (values[i].data == nullptr) continue;
+    if (*field_kind_of(field.kind) == FieldKind::kInteger) {
+      if (values[i].size == sizeof(std::int64_t)) continue;
+      return data_error(described(format_) + ": the field '" + field.name + "' has " + std::to_string(values[i].size) +
+                            " bytes, but a value has 8",
+                        "format");
+    }
+    const bool is_inside = is_part(values[i], stored) || std::ranges::any_of(record.more, [&](const auto& buffer) {
+                             return is_part(values[i], {buffer.data(), buffer.capacity()});
+                           });
+    if (!is_inside)
+      return data_error(described(format_) + ": the " + std::to_string(values[i].size) + " bytes of the field '" +
+                            field.name + "' are neither a part of the stored bytes nor of allocated memory",
+                        "format");
+  }
   return values;
 }
 

@@ -29,8 +29,8 @@ class PluginShard final : public ShardReader {
   };
   // kData: the range is not inside the file.
   Result<Range> locate(std::uint64_t sample) const;
-  // Returns the values of all fields of the format, which point into `stored` or record.more. `stored` has the located
-  // range.
+  // Returns the values of all fields of the format, which point into `stored` or record.more, except those of the kind
+  // "value", which are anywhere and have 8 bytes. `stored` has the located range. kData: a value is elsewhere.
   Result<std::vector<feedline_bytes>> values_of(std::uint64_t sample, std::span<const std::byte> stored,
                                                 memory::Record& record) const;
   // Reads the located range, or views it if the file is mapped.

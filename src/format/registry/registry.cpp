@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "decode/image_formats.h"
 #include "format/annotations/coco/coco_entry.h"
 #include "format/annotations/voc/voc_entry.h"
 #include "format/annotations/yolo/yolo_entry.h"
@@ -192,6 +193,18 @@ OpenOptions with_storage(OpenOptions options) {
 }  // namespace
 
 bool is_format(std::string_view name) { return entry_named(name) != nullptr; }
+
+bool is_extension_of_engine(std::string_view extension) {
+  // of formats that look at the contents or at several names
+  static constexpr std::string_view kOthers[] = {"json", "jsonl", "csv", "tsv", "npy", "mdb", "bin",    "idx", "ds",
+                                                 "yaml", "yml",   "xml", "txt", "gz",  "zst", "pixels", "bz2"};
+  const std::string name = "file." + std::string(extension);
+  return std::ranges::find(kOthers, extension) != std::end(kOthers) ||
+         decode::format_of_extension(extension) != nullptr || is_audio_name(name) || is_video_name(name) ||
+         std::ranges::any_of(entries(), [&](const FormatEntry* entry) {
+           return entry->names_shard != nullptr && entry->names_shard(name);
+         });
+}
 
 Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& given) {
   const OpenOptions options = with_storage(given);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/plugin_call.h"
+#include "base/plugin_checks.h"
 #include "storage/foreign/foreign_storage.h"
 #include "storage/registry.h"
 
@@ -12,6 +13,36 @@ namespace feedline::storage {
 namespace {
 
 using Listed = std::vector<ForeignObject>;
+
+// Receives a listing. No exception may reach the plugin, which may be written in C.
+struct Receiver {
+  bool all;
+  Listed objects = {};
+  std::string problem = {};  // of the first invalid entry, or of an entry for which there was no memory
+
+  static void add(void* host, const char* path, const feedline_object* object) noexcept {
+    auto& self = *static_cast<Receiver*>(host);
+    if (!self.problem.empty()) return;
+    try {
+      self.problem = self.problem_of(path, object);
+      if (self.problem.empty()) self.objects.push_back({path, object->bytes, object->tag, object->is_folder != 0});
+    } catch (...) {
+      self.problem = "needs memory";  // short enough for no allocation
+    }
+  }
+
+ private:
+  std::string problem_of(const char* path, const feedline_object* object) const {
+    if (path == nullptr || object == nullptr) return "added NULL instead of an entry";
+    const std::string_view name = path;
+    if (name.empty() || name.starts_with('/') || name.ends_with('/') || (!all && name.contains('/')))
+      return "added the entry '" + std::string(name) + "', which is not a path relative to the folder" +
+             (all ? "" : " and directly in it");
+    if (all && object->is_folder != 0)
+      return "added the folder '" + std::string(name) + "' to a recursive listing, which must have objects only";
+    return {};
+  }
+};
 
 class PluginStorage final : public ForeignStorage {
  public:
@@ -46,15 +77,13 @@ class PluginStorage final : public ForeignStorage {
     if (plugin_.list == nullptr)
       return config_error(what_ + " cannot list folders: name the objects, as in \"" + std::string(plugin_.scheme) +
                           "://shards/{000..146}.tar\"");
-    Listed objects;
-    const feedline_listing listing{
-        &objects, [](void* host, const char* path, const feedline_object* object) {
-          static_cast<Listed*>(host)->push_back({path, object->bytes, object->tag, object->is_folder != 0});
-        }};
+    Receiver receiver{all};
+    const feedline_listing listing{&receiver, Receiver::add};
     FEEDLINE_CHECK_OK(base::call_plugin(what_, [&](feedline_message* message) {
       return plugin_.list(plugin_.context, url.c_str(), all ? 1 : 0, &listing, message);
     }));
-    return objects;
+    if (!receiver.problem.empty()) return storage_error(what_ + ": list() " + receiver.problem, 0);
+    return std::move(receiver.objects);
   }
 
  private:
@@ -65,12 +94,13 @@ class PluginStorage final : public ForeignStorage {
 }  // namespace
 
 Result<void> check_plugin(const feedline_storage_v1& storage) {
-  const std::string scheme = storage.scheme == nullptr ? "" : storage.scheme;
-  if (scheme.empty() || scheme_of(scheme + "://") != scheme)
+  FEEDLINE_CHECK_OK(base::check_plugin_name("a storage", "scheme", storage.scheme, true));
+  const std::string scheme = storage.scheme;
+  if (scheme_of(scheme + "://") != scheme)
     return config_error("a storage has the scheme '" + scheme +
                         "', which must be lower-case letters and digits, and begin with a letter");
   if (storage.stat == nullptr || storage.read == nullptr)
-    return config_error("the storage '" + scheme + "://' has no stat() or no read()");
+    return config_error("the storage '" + scheme + "://' lacks one of stat() and read()");
   if (built_in_schemes().has(scheme) || has_foreign_storage(scheme))
     return config_error("the storage scheme '" + scheme + "://' exists already; choose another name");
   return {};

@@ -54,9 +54,9 @@ std::string listed_names(const std::vector<std::string_view>& names) {
 Result<void> check_arguments(const op::Apply& given) {
   const Plugin* const plugin = plugin_operation(given.operation);
   if (plugin == nullptr)
-    return config_error("no plugin has registered the operation '" + given.operation +
-                        "'; the operations of plugins are: " + listed_names(plugin_operation_names()) +
-                        "; load the plugin first with feedline.load_plugin(path)");
+    return config_error("the operation '" + given.operation + "' is not registered" +
+                        "; the operations of plugins are: " + listed_names(plugin_operation_names()) +
+                        "; first call feedline.load_plugin(path), or import the module that has @feedline.operation");
   if (given.names.size() != given.values.size()) return config_error("names and values must have the same length");
   std::vector<std::string_view> known;
   for (const feedline_argument& argument : arguments_of(*plugin)) known.emplace_back(argument.name);
@@ -114,12 +114,11 @@ struct PluginKernel : OwnKernel {
                                  memory::PixelBuffer& out) {
     const auto& self = static_cast<const PluginKernel&>(own);
     const std::uint64_t random = static_cast<std::uint64_t>(values[0]) << 32U | static_cast<std::uint64_t>(values[1]);
-    FEEDLINE_TRY(const Size size, self.size_after({.height = in.height, .width = in.width}));
     if (self.works_in_place)
       FEEDLINE_CHECK_OK(copy(in, out));
-    else
-      FEEDLINE_CHECK_OK(out.resize(size.width, size.height, in.channels));
-    feedline_pixels made = pixels_of(out.row(0), out.view());
+    else  // the size that draw() got
+      FEEDLINE_CHECK_OK(out.resize(static_cast<int>(values[2]), static_cast<int>(values[3]), in.channels));
+    const feedline_pixels made = pixels_of(out.row(0), out.view());
     // the plugin does not write to `from`, whose pixels are constant
     const feedline_pixels from = self.works_in_place ? made : pixels_of(const_cast<std::uint8_t*>(in.data), in);
     return self.call([&](feedline_message* message) {
@@ -167,13 +166,14 @@ class Apply final : public OperationWith<Apply, op::Apply> {
     return image.becomes(size);
   }
   Result<void> draw(Drawer& drawer) const override {
-    KernelValues values{};
-    if (properties().is_random) {
-      base::Random random = drawer.random();
-      values = {static_cast<double>(random.bits()), static_cast<double>(random.bits())};
-    }
     FEEDLINE_TRY(const Size size, kernel_.size_after(drawer.size()));
     FEEDLINE_CHECK_OK(drawer.check_outcome(size));
+    KernelValues values{0, 0, static_cast<double>(size.width), static_cast<double>(size.height)};
+    if (properties().is_random) {
+      base::Random random = drawer.random();
+      values[0] = static_cast<double>(random.bits());
+      values[1] = static_cast<double>(random.bits());
+    }
     drawer.canvas().run(kernel_, values, size);
     return {};
   }

@@ -7,12 +7,15 @@
 #include <span>
 #include <string>
 
+#include "base/fork_mutex.h"
+#include "base/plugin_checks.h"
+
 namespace feedline::transform {
 namespace {
 
 // Never destroyed, because loaders may outlive other statics.
 struct Known {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::vector<std::unique_ptr<const feedline_operation_v1>> operations;  // guarded by mutex
 };
 Known& known() {
@@ -23,17 +26,23 @@ Known& known() {
 }  // namespace
 
 Result<void> check_plugin(const feedline_operation_v1& operation) {
-  if (operation.name == nullptr || *operation.name == '\0') return config_error("an operation has no name");
-  const std::string what = "the operation '" + std::string(operation.name) + "' ";
-  if (operation.run == nullptr) return config_error(what + "has no run()");
+  FEEDLINE_CHECK_OK(base::check_plugin_name("an operation", "name", operation.name));
+  const std::string what = "the operation '" + std::string(operation.name) + "'";
+  if (operation.run == nullptr) return config_error(what + " has no run()");
   constexpr std::uint32_t kFlags = FEEDLINE_OPERATION_IS_RANDOM | FEEDLINE_OPERATION_MOVES_PIXELS;
   if ((operation.flags & ~kFlags) != 0)
-    return config_error(what + "has flags that version 1 does not define: " + std::to_string(operation.flags));
+    return config_error(what + " has flags that version 1 does not define: " + std::to_string(operation.flags));
+  FEEDLINE_CHECK_OK(base::check_plugin_list(what, "arguments", operation.arguments, operation.argument_count));
   std::set<std::string_view> names;
-  for (const feedline_argument& argument : std::span(operation.arguments, operation.argument_count))
-    if (argument.name == nullptr || *argument.name == '\0' || !names.insert(argument.name).second)
-      return config_error(what + "has an argument without a name, or two arguments with the same name");
-  if (plugin_operation(operation.name) != nullptr) return config_error(what + "exists already; choose another name");
+  for (const feedline_argument& argument : std::span(operation.arguments, operation.argument_count)) {
+    FEEDLINE_CHECK_OK(base::check_plugin_name(what, "argument name", argument.name));
+    const std::string_view name = argument.name;
+    if (name == "operation" || name == "fields")
+      return config_error(what + " has the argument '" + std::string(name) +
+                          "', which is an argument of Dataset.apply(); choose another name");
+    if (!names.insert(name).second) return config_error(what + " has two arguments '" + std::string(name) + "'");
+  }
+  if (plugin_operation(operation.name) != nullptr) return config_error(what + " exists already; choose another name");
   return {};
 }
 
