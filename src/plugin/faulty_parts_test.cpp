@@ -68,7 +68,7 @@ TEST_F(FaultyCodec, DecodesRegionsOfBothModes) {
 }
 
 TEST_F(FaultyCodec, CannotReportAnImpossibleSize) {
-  for (const auto [width, height] : {std::pair{0, 2}, {2, -1}, {std::numeric_limits<int>::max(), 2'000'000}}) {
+  for (const auto& [width, height] : {std::pair{0, 2}, {2, -1}, {std::numeric_limits<int>::max(), 2'000'000}}) {
     codec.width = width, codec.height = height;
     const auto decoded = decode();
     ASSERT_FALSE(decoded);
@@ -146,6 +146,7 @@ class FaultyFormat : public testing::Test {
   void SetUp() override { values = {}; }
   void TearDown() override { EXPECT_EQ(values.opened, 0); }
 
+  storage::TemporaryFolder folder_;
   std::string path_ = folder_.write("some.faulty", "0123456789");
   format::OpenOptions options_{.format = "faulty"};
 
@@ -161,7 +162,6 @@ class FaultyFormat : public testing::Test {
     EXPECT_FALSE(record);
     return record ? "" : record.error().what;
   }
-  storage::TemporaryFolder folder_;
   std::string text_;
 };
 
@@ -287,13 +287,13 @@ class FaultyStorage : public testing::Test {
   void SetUp() override { shelf = {}; }
   static std::string list_error(storage::Depth depth = storage::Depth::kFolder) {
     const auto location = storage::open("faulty://folder/");
-    const auto tree = location->storage->list_below(location->name, depth);
+    const auto tree = location->storage->list_below(location->object, depth);
     return tree ? "" : tree.error().what;
   }
   static std::string read_error() {
     const auto location = storage::open("faulty://object");
     memory::ByteBuffer buffer;
-    const auto bytes = location->storage->read_all(location->name, buffer, 1000);
+    const auto bytes = location->storage->read_all(location->object, buffer, 1000);
     return bytes ? "" : bytes.error().what;
   }
 };
@@ -333,7 +333,7 @@ TEST_F(FaultyStorage, CannotListAnythingButRelativePaths) {
 
 TEST_F(FaultyStorage, MayHaveNoListings) {
   const auto location = storage::open("listless://folder/");
-  const auto tree = location->storage->list_below(location->name, storage::Depth::kFolder);
+  const auto tree = location->storage->list_below(location->object, storage::Depth::kFolder);
   ASSERT_FALSE(tree);
   EXPECT_NE(tree.error().what.find("cannot list folders"), std::string::npos);
 }
@@ -426,7 +426,7 @@ TEST_F(FaultyOperation, FillsAnImageOfItsSize) {
 }
 
 TEST_F(FaultyOperation, CannotMakeAnImpossibleSize) {
-  for (const auto [width, height] : {std::pair{0, 2}, {3, -1}, {std::numeric_limits<int>::max(), 2'000'000}}) {
+  for (const auto& [width, height] : {std::pair{0, 2}, {3, -1}, {std::numeric_limits<int>::max(), 2'000'000}}) {
     sizes.width = width, sizes.height = height;
     const auto result = run(*made("faulty"));
     ASSERT_FALSE(result);

@@ -271,6 +271,28 @@ def test_a_state_is_refused_if_the_plugins_format_has_another_version(tmp_path: 
     assert "load_state_dict: the state is from another dataset" in other.stderr.decode()
 
 
+LISTED_TWICE = """
+import feedline, sys
+print(len(feedline.open(sys.argv[2], index=sys.argv[3])), end=" ")
+feedline.load_plugin(sys.argv[1])
+print(len(feedline.open(sys.argv[2], index=sys.argv[3])))
+"""
+
+
+def test_a_stored_listing_without_a_plugins_images_is_not_used(library: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "photos" / "cats"
+    folder.mkdir(parents=True)
+    (folder / "a.png").write_bytes(b"")
+    (folder / "b.raw8").write_bytes(b"")
+    (tmp_path / "index").mkdir()
+    for path in (folder, folder.parent):
+        os.utime(path, (1_000_000_000, 1_000_000_000))  # listings of folders that have just changed are not stored
+    for _ in range(2):
+        done = in_another_process(LISTED_TWICE, str(library), str(folder.parent), str(tmp_path / "index"))
+        assert done.stdout.decode().split() == ["1", "2"], done.stderr.decode()
+        assert list((tmp_path / "index").iterdir())
+
+
 # ---- plugins that are refused ----
 
 ADD = "return r->add_codec(r->host, &codec, m); }"

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,7 +66,6 @@ def test_a_pickled_dataset_opens_its_source_again(lines: Path) -> None:
     assert __name__ in plugins.needed(dataset._calls).modules  # type: ignore[union-attr]
     other = feedline.arrays(x=np.arange(3))
     assert __name__ not in str(plugins.needed(other._calls))
-    assert __name__ in plugins.needed(other.apply("test_scale", fields="x")._calls).modules  # type: ignore[union-attr]
 
 
 def test_columns_and_datasets_may_be_returned() -> None:
@@ -119,12 +122,43 @@ def test_fingerprints_and_explanations_name_the_format_and_the_operation(lines: 
     assert "apply('test_scale', factor=3)" in dataset.apply("test_scale", fields="length", factor=3).explain()
 
 
-def test_an_operation_that_is_not_registered_is_an_error() -> None:
-    dataset = feedline.arrays(x=np.arange(3)).apply("test_scale", fields="x")
-    data = pickle.dumps(dataset)
-    del plugins._operations["test_scale"]
-    with pytest.raises(feedline.ConfigError, match=r"'test_scale' is not registered.*or import the module"):
-        pickle.loads(data)
+def test_a_function_without_a_name_cannot_be_pickled() -> None:
+    feedline.operation(name="test_lambda")(lambda value: value)
+    with pytest.raises(feedline.ConfigError, match=r"was given a lambda .*define it with def or class at module level"):
+        pickle.dumps(feedline.arrays(x=np.arange(3)).apply("test_lambda", fields="x"))
+
+
+PROGRAM = """
+import pickle, sys
+sys.path.insert(0, sys.argv[1])
+dataset = pickle.load(sys.stdin.buffer)
+print(dataset[1].text.tolist() if hasattr(dataset[1].text, "tolist") else dataset[1].text)
+"""
+MODULE = """
+import feedline
+
+@feedline.format("test_other_process", extensions=["other"])
+def open_other(source):
+    return [{"text": line.strip()} for line in open(source)]
+
+@feedline.operation
+def test_doubled(value, times=2):
+    return value * times
+"""
+
+
+def test_another_process_imports_the_module_of_a_format_and_of_an_operation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_module_of_extensions.py").write_text(MODULE)
+    (tmp_path / "words.other").write_text("a\nbird\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("test_module_of_extensions")
+    dataset = feedline.open(tmp_path / "words.other").apply("test_doubled", fields="text", times=3)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    done = subprocess.run(command, input=pickle.dumps(dataset), capture_output=True, env=environment)
+    assert done.stdout.decode().strip() == "birdbirdbird", done.stderr.decode()
 
 
 def test_other_arguments_of_open_are_refused(lines: Path) -> None:

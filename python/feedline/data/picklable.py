@@ -14,6 +14,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from ..errors import ConfigError
+from .plugins import Applied
 
 _BY_NAME = (pickle.Pickler, pickle._Pickler, ForkingPickler)  # picklers that store functions as module and name
 
@@ -36,6 +37,8 @@ def check(method: Callable[..., Any], arguments: tuple[Any, ...], options: Mappi
 
 def _unnamed(value: Any) -> list[Any]:
     """Yields the functions and classes in a callable argument that cannot be imported by module and name."""
+    if isinstance(value, Applied):
+        return _unnamed(value.function)
     if isinstance(value, functools.partial):
         return [found for part in (value.func, *value.args, *value.keywords.values()) for found in _unnamed(part)]
     if isinstance(value, types.MethodType):

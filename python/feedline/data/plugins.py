@@ -120,8 +120,9 @@ def format(name: str, *, extensions: Sequence[str] = ()) -> Callable[[Function],
     where = "format"
     if not isinstance(name, str) or not name:
         raise ConfigError(f"{where}: name must be text, not {name!r}")
-    ends = tuple(extensions)
-    if isinstance(extensions, str) or any(not isinstance(one, str) or one != one.lower().lstrip(".") for one in ends):
+    are_several = isinstance(extensions, Sequence) and not isinstance(extensions, str)
+    ends: tuple[Any, ...] = tuple(extensions) if are_several else (None,)
+    if any(not isinstance(one, str) or not one or one != one.lower().lstrip(".") for one in ends):
         raise ConfigError(
             f"{where}: extensions must be a list of names in lower case without a dot, not {extensions!r}"
         )
@@ -228,20 +229,22 @@ def format_of(source: Any, format: Any) -> str | None:
 
 
 class Applied:
-    """A registered operation with its arguments, as the function for :meth:`Dataset.map`."""
+    """A registered operation with its arguments, as the function for :meth:`Dataset.map`.
+
+    A pickle names the function, not the operation, so that unpickling imports the function's module.
+    """
 
     describes_itself: ClassVar[bool] = True
 
     def __init__(self, name: str, given: Mapping[str, Any]) -> None:
-        self._operation, self._given = _operations[name], dict(given)
-        self.is_seeded = self._operation.seeded
+        self.function, self._is_batched, self.is_seeded = _operations[name]
+        self._given = dict(given)
         self.call = f"apply({', '.join([repr(name), *(f'{key}={value!r:.80}' for key, value in given.items())])})"
-        self.runs = f"{'.'.join(_name_of(self._operation.function))}, a Python function"
+        self.runs = f"{'.'.join(_name_of(self.function))}, a Python function"
 
     def __call__(self, value: Any, **more: Any) -> Any:
-        function, batched, _ = self._operation
-        made = function(value[None] if batched else value, **self._given, **more)
-        return made[0] if batched else made
+        made = self.function(value[None] if self._is_batched else value, **self._given, **more)
+        return made[0] if self._is_batched else made
 
 
 def is_operation(name: Any) -> bool:
@@ -256,26 +259,19 @@ class Extensions(NamedTuple):
     """What another process must load to repeat the calls that created a dataset."""
 
     paths: tuple[str, ...]  # of plugins
-    modules: tuple[str, ...]  # that register formats or operations
+    modules: tuple[str, ...]  # that register formats
 
 
 def needed(calls: Sequence[Call]) -> Extensions | None:
-    """Returns all plugins of this process, and the modules of the Python functions that the calls use; None if there
+    """Returns all plugins of this process, and the module of the format in Python that the calls open; None if there
     are none. The main script is omitted: spawned processes run it first.
     """
     paths = tuple(plugin.path for plugin in _plugins())
-    functions = [function for call in calls for function in _functions_of(call)]
-    modules = {_name_of(function)[0] for function in functions} - {"", "__main__"}
-    return Extensions(paths, tuple(sorted(modules))) if paths or modules else None
-
-
-def _functions_of(call: Call) -> list[Callable[..., Any]]:
-    known: _Format | _Operation | None = None
-    if call.name == "data.sources:open":
-        known = _formats.get(format_of(call.options["source"], call.options["format"]) or "")
-    elif call.name == "apply":
-        known = _operations.get(call.arguments[0] if call.arguments else call.options["operation"])
-    return [] if known is None else [known.function]
+    opening = calls[0].options if calls and calls[0].name == "data.sources:open" else {}
+    name = format_of(opening.get("source"), opening.get("format"))
+    modules = [] if name is None else [_name_of(_formats[name].function)[0]]
+    modules = [module for module in modules if module not in ("", "__main__")]
+    return Extensions(paths, tuple(modules)) if paths or modules else None
 
 
 def load(extensions: Extensions) -> None:

@@ -371,6 +371,11 @@ def inspect(
     Arguments and exceptions are the same as for :func:`open`, but damage is reported as a finding. Decodes nothing, and
     ignores stored listings.
     """
+    if (in_python := plugins.format_of(source, format)) is not None:
+        raise ConfigError(
+            f"inspect: the format {in_python!r} is defined in Python and cannot be inspected; open the source, and read "
+            "its samples"
+        )
     annotations = annotations_of("inspect", images, split, crowd, config)
     if (dataset := opened_manifest(source, format, fields)) is not None:
         return dataset.inspect()

@@ -144,4 +144,12 @@ std::string plugin_codecs() {
   return text;
 }
 
+std::string plugin_image_extensions() {
+  std::string text;
+  for (const ImageFormat& format : plugin_image_formats())
+    for (const std::string_view extension : std::span(format.extensions).first(format.image_folder))
+      text.append(text.empty() ? "" : ", ").append(extension);
+  return text;
+}
+
 }  // namespace feedline::decode

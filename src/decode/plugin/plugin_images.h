@@ -19,5 +19,7 @@ void add_plugin(const feedline_codec_v1& codec);
 
 // Returns the names and versions of all codecs of plugins, for keys of cached pixels: "qoi 1.0, raw8 2.1".
 std::string plugin_codecs();
+// Returns the extensions that codecs of plugins add to folders of images: "qoi, raw8".
+std::string plugin_image_extensions();
 
 }  // namespace feedline::decode

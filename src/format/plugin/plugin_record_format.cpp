@@ -9,6 +9,7 @@
 #include "decode/audio/audio_reader.h"
 #include "decode/image_formats.h"
 #include "format/checksum.h"
+#include "format/field_kind.h"
 #include "format/shards/each_shard.h"
 #include "format/shards/member_files.h"
 #include "format/shards/record_keys.h"
@@ -44,7 +45,7 @@ std::string_view extension_of(FieldKind kind, Bytes bytes) {
       return "json";
     case FieldKind::kArray:
     case FieldKind::kBoxes:
-    case FieldKind::kPoints:
+    case FieldKind::kKeypoints:
       return "npy";
     default:
       return "bin";
