@@ -373,7 +373,7 @@ def inspect(
     """
     if (in_python := plugins.format_of(source, format)) is not None:
         raise ConfigError(
-            f"inspect: the format {in_python!r} is defined in Python and cannot be inspected; open the source, and read "
+            f"inspect: the format {in_python!r} is defined in Python and cannot be inspected; open the source and read "
             "its samples"
         )
     annotations = annotations_of("inspect", images, split, crowd, config)

@@ -89,17 +89,19 @@ bool is_added() {
   return added;
 }
 
+// A label is read with its image.
 FormatUnderTest under_test(const std::string& name, std::function<std::shared_ptr<const storage::Storage>()> storage) {
-  return {name,
-          "rows_of_test",
-          [](const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
-            EXPECT_TRUE(is_added());
-            return folder.write("data.rows", file_of(samples));
-          },
-          std::move(storage),
-          {},
-          "image",
-          [](std::size_t i) { return "data/" + std::string(i < 10 ? 7 : 6, '0') + std::to_string(i); }};
+  return {.name = name,
+          .format = "rows_of_test",
+          .store =
+              [](const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
+                EXPECT_TRUE(is_added());
+                return folder.write("data.rows", file_of(samples));
+              },
+          .storage = std::move(storage),
+          .counted_as = "image",
+          .key = [](std::size_t i) { return "data/" + std::string(i < 10 ? 7 : 6, '0') + std::to_string(i); },
+          .reads_whole_samples = true};
 }
 
 std::string store_several(const TemporaryFolder& folder, const std::vector<StoredSample>& samples) {
@@ -114,13 +116,13 @@ INSTANTIATE_TEST_SUITE_P(Plugin, FormatContract,
                          ::testing::Values(under_test("plugin", storage::local_storage),
                                            under_test("plugin_mapped", storage::mapped_storage),
                                            under_test("plugin_short_reads", storage::short_reads_storage),
-                                           FormatUnderTest{"plugin_several",
-                                                           "rows_of_test",
-                                                           store_several,
-                                                           storage::local_storage,
-                                                           {},
-                                                           "image",
-                                                           [](std::size_t) { return std::string(); }}),
+                                           FormatUnderTest{.name = "plugin_several",
+                                                           .format = "rows_of_test",
+                                                           .store = store_several,
+                                                           .storage = storage::local_storage,
+                                                           .counted_as = "image",
+                                                           .key = [](std::size_t) { return std::string(); },
+                                                           .reads_whole_samples = true}),
                          name_of_format);
 
 }  // namespace

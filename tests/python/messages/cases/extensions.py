@@ -42,6 +42,10 @@ def _two_functions_of_the_same_name(s: Samples) -> None:
     feedline.operation(name="message_twice")(max)
 
 
+def _a_name_that_is_not_text(s: Samples) -> None:
+    feedline.operation(name=7)(len)  # type: ignore[call-overload]
+
+
 def _a_function_in_a_chain(s: Samples) -> None:
     feedline.operation(name="message_in_chain")(len)
     feedline.chain().apply("message_in_chain")
@@ -59,7 +63,6 @@ CASES = expressions("""
     feedline.format("mine", extensions=["parquet"])(len)
     feedline.format("mine")(7)
     feedline.operation(7)
-    feedline.operation(name=7)(len)
     feedline.operation(batched=1)
     images.apply("missing")
     images.apply(7)
