@@ -14,7 +14,6 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from ..errors import ConfigError
-from .plugins import Applied
 
 _BY_NAME = (pickle.Pickler, pickle._Pickler, ForkingPickler)  # picklers that store functions as module and name
 
@@ -37,14 +36,14 @@ def check(method: Callable[..., Any], arguments: tuple[Any, ...], options: Mappi
 
 def _unnamed(value: Any) -> list[Any]:
     """Yields the functions and classes in a callable argument that cannot be imported by module and name."""
-    if isinstance(value, Applied):
-        return _unnamed(value.function)
     if isinstance(value, functools.partial):
         return [found for part in (value.func, *value.args, *value.keywords.values()) for found in _unnamed(part)]
     if isinstance(value, types.MethodType):
         return _unnamed(value.__self__ if isinstance(value.__self__, type) else type(value.__self__))
     if isinstance(value, (types.FunctionType, type)):
         return [] if _has_name(value) else [value]
+    if hasattr(value, "__wrapped__"):
+        return _unnamed(value.__wrapped__)
     kind: Any = type(value)
     usual: Any = object
     reduces_itself = kind.__reduce_ex__ is not usual.__reduce_ex__ or kind.__reduce__ is not usual.__reduce__

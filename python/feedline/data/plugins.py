@@ -6,16 +6,12 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, overload
+from typing import Any, ClassVar, NamedTuple, TypeVar, overload
 
 from .. import _engine
 from ..errors import ConfigError
 from . import arguments
 from .format_names import EPISODES, FORMATS, MANIFESTS
-
-if TYPE_CHECKING:
-    from .recorded_calls import Call
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -63,10 +59,11 @@ def include_folder() -> str:
     Raises:
         ConfigError: this installation has no headers.
     """
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "include", package.parents[1] / "include"):  # of a wheel, of a checkout
-        if (folder / "feedline" / "plugin" / "plugin.h").is_file():
-            return str(folder)
+    package = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    checkout = os.path.dirname(os.path.dirname(package))
+    for folder in (os.path.join(package, "include"), os.path.join(checkout, "include")):
+        if os.path.isfile(os.path.join(folder, "feedline", "plugin", "plugin.h")):
+            return folder
     raise ConfigError(f"include_folder: {package} has no folder 'include'; install Feedline from a wheel")
 
 
@@ -237,13 +234,13 @@ class Applied:
     describes_itself: ClassVar[bool] = True
 
     def __init__(self, name: str, given: Mapping[str, Any]) -> None:
-        self.function, self._is_batched, self.is_seeded = _operations[name]
+        self.__wrapped__, self._is_batched, self.is_seeded = _operations[name]
         self._given = dict(given)
         self.call = f"apply({', '.join([repr(name), *(f'{key}={value!r:.80}' for key, value in given.items())])})"
-        self.runs = f"{'.'.join(_name_of(self.function))}, a Python function"
+        self.runs = f"{'.'.join(_name_of(self.__wrapped__))}, a Python function"
 
     def __call__(self, value: Any, **more: Any) -> Any:
-        made = self.function(value[None] if self._is_batched else value, **self._given, **more)
+        made = self.__wrapped__(value[None] if self._is_batched else value, **self._given, **more)
         return made[0] if self._is_batched else made
 
 
@@ -262,12 +259,11 @@ class Extensions(NamedTuple):
     modules: tuple[str, ...]  # that register formats
 
 
-def needed(calls: Sequence[Call]) -> Extensions | None:
-    """Returns all plugins of this process, and the module of the format in Python that the calls open; None if there
-    are none. The main script is omitted: spawned processes run it first.
+def needed(opening: Mapping[str, Any]) -> Extensions | None:
+    """Returns all plugins of this process, and the module of the format in Python that `open` uses with these
+    arguments; None if there are none. The main script is omitted: spawned processes run it first.
     """
     paths = tuple(plugin.path for plugin in _plugins())
-    opening = calls[0].options if calls and calls[0].name == "data.sources:open" else {}
     name = format_of(opening.get("source"), opening.get("format"))
     modules = [] if name is None else [_name_of(_formats[name].function)[0]]
     modules = [module for module in modules if module not in ("", "__main__")]

@@ -50,7 +50,8 @@ class Recorded:
             picklable.check(getattr(type(self), call.name), call.arguments, call.options)
         from . import plugins
 
-        extensions = plugins.needed(self._calls)
+        first = self._calls[0]
+        extensions = plugins.needed(first.options if first.name == "data.sources:open" else {})
         return _repeat, (self._calls, self._proof(), *([extensions] if extensions else []))
 
     def __copy__(self) -> Any:
