@@ -101,6 +101,12 @@ def small(batch_size: int, **options: Any) -> Names:
     return {"feedline": feedline, "train": train, "loader": train.loader(batch_size, **options)}
 
 
+def extending_holds(names: Names) -> None:
+    assert [line.text for line in names["lines"]] == ["one\n", "two\n"]
+    stored = feedline.open("photos").resize((224, 224))
+    assert np.array_equal(names["photos"][0].image, 255 - stored[0].image)
+
+
 def fields_hold(names: Names) -> None:
     """The last batch is not full: 147 samples in batches of 64."""
     batch = names["batch"]
@@ -394,6 +400,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "drop-in.md": (drop_in_names, drop_in_holds),
     "drop-in-state.md": (drop_in_state_names, lambda names: len(list(names["loader"])) == 300),
     "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "extending.md": (lambda: {"feedline": feedline}, extending_holds),
     "fields.md": (dict, fields_hold),
     "files-and-tables.md": (dict, files_hold),
     "guide.md": (guide_names, guide_holds),

@@ -121,6 +121,16 @@ def test_fingerprints_and_explanations_name_the_format_and_the_operation(lines: 
     assert "apply('test_scale', factor=3)" in dataset.apply("test_scale", fields="length", factor=3).explain()
 
 
+def test_a_function_may_have_no_module() -> None:
+    def made_by_exec(value: np.ndarray) -> np.ndarray:
+        return value + 1
+
+    made_by_exec.__module__ = None  # type: ignore[assignment]
+    feedline.operation(name="test_no_module")(made_by_exec)
+    dataset = feedline.arrays(x=np.arange(3)).apply("test_no_module", fields="x")
+    assert dataset[1].x == 2 and "made_by_exec, a Python function" in dataset.explain()
+
+
 def test_a_function_without_a_name_cannot_be_pickled() -> None:
     feedline.operation(name="test_lambda")(lambda value: value)
     with pytest.raises(feedline.ConfigError, match=r"was given a lambda .*define it with def or class at module level"):

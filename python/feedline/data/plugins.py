@@ -196,7 +196,7 @@ def _may_replace(known: _Format | _Operation | None, function: Callable[..., Any
 
 
 def _name_of(function: Callable[..., Any]) -> tuple[str, str]:
-    module = getattr(function, "__module__", "").replace("__mp_main__", "__main__")
+    module = (getattr(function, "__module__", None) or "").replace("__mp_main__", "__main__")
     return module, getattr(function, "__qualname__", repr(function))
 
 
@@ -237,7 +237,7 @@ class Applied:
         self.__wrapped__, self._is_batched, self.is_seeded = _operations[name]
         self._given = dict(given)
         self.call = f"apply({', '.join([repr(name), *(f'{key}={value!r:.80}' for key, value in given.items())])})"
-        self.runs = f"{'.'.join(_name_of(self.__wrapped__))}, a Python function"
+        self.runs = f"{_name_of(self.__wrapped__)[1]}, a Python function"
 
     def __call__(self, value: Any, **more: Any) -> Any:
         made = self.__wrapped__(value[None] if self._is_batched else value, **self._given, **more)
