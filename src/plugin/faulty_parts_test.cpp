@@ -481,7 +481,7 @@ TEST(PluginThreads, ReadWhilePluginsAreAdded) {
         EXPECT_FALSE(storage::open("threads0x://a"));
       }
     });
-  std::vector<std::string> names;
+  static std::vector<std::string> names;  // plugins keep their names
   for (int i = 0; i < 20; ++i) names.push_back("threads" + std::to_string(i));
   for (const std::string& name : names)
     EXPECT_EQ(refusal({.storages = {storage_part(name.c_str())},

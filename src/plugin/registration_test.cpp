@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <ostream>
 
 #include "plugin/plugin_fixture.h"
 #include "storage/foreign/foreign_storage.h"
@@ -101,6 +102,7 @@ TEST(Registration, LimitsTheCodecs) {
 struct Change {
   std::function<void(Offered&)> change;
   std::string error;
+  friend void PrintTo(const Change& change, std::ostream* out) { *out << change.error; }
 };
 
 class RefusedParts : public testing::TestWithParam<Change> {};
