@@ -18,6 +18,7 @@
 #include "feedline/operation.h"
 #include "feedline/order.h"
 #include "feedline/page_locks.h"
+#include "feedline/plugin/loading.h"
 #include "feedline/rows.h"
 #include "feedline/sample_files.h"
 #include "feedline/sample_function.h"

@@ -38,5 +38,6 @@ NB_MODULE(_engine, module) {
   feedline::python::bind_stored_source(module);
   feedline::python::bind_stored_object(module);
   feedline::python::bind_hub(module);
+  feedline::python::bind_plugins(module);
   feedline::python::bind_test_conditions(module);
 }

@@ -35,6 +35,7 @@ void bind_network(nanobind::module_& module);        // network statistics
 void bind_stored_source(nanobind::module_& module);  // objects copied and verified as bytes
 void bind_stored_object(nanobind::module_& module);  // objects written to a URL
 void bind_hub(nanobind::module_& module);            // datasets on the Hugging Face Hub
+void bind_plugins(nanobind::module_& module);        // shared libraries that extend the engine
 void bind_test_conditions(nanobind::module_& module);
 
 }  // namespace feedline::python

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .data.ops.chain import Chain, chain
     from .data.packed_sequences import PackedSequences
     from .data.pixels import pack_pixels
+    from .data.plugins import Plugin, format, include_folder, load_plugin, operation
     from .data.sources import inspect, open
     from .data.specs import DecodeLimit, Drawn, FieldSpec
     from .data.view_list import Views, views
@@ -87,6 +88,7 @@ _NAMES_OF = {
     "data.mixtures": ("mix",),
     "data.packed_sequences": ("PackedSequences",),
     "data.pixels": ("pack_pixels",),
+    "data.plugins": ("Plugin", "format", "include_folder", "load_plugin", "operation"),
     "data.memory.ragged_values": ("ragged",),
     "data.memory.sequences": ("arrays", "tokens"),
     "data.memory.shared_list": ("shared",),
@@ -166,6 +168,7 @@ __all__ = [
     "MetricsServer",
     "PackedLoader",
     "PackedSequences",
+    "Plugin",
     "RecordError",
     "SettingsWarning",
     "StalledError",
@@ -179,11 +182,15 @@ __all__ = [
     "decode_image",
     "files",
     "follow_pillow",
+    "format",
     "image_info",
+    "include_folder",
     "inspect",
+    "load_plugin",
     "load_settings",
     "mix",
     "open",
+    "operation",
     "pack_pixels",
     "presets",
     "profile",

@@ -10,6 +10,7 @@
 #include "decode/foreign/foreign_decoder.h"
 #include "decode/image_formats.h"
 #include "decode/orientation.h"
+#include "decode/plugin/plugin_table.h"
 
 namespace feedline::decode {
 
@@ -61,7 +62,10 @@ struct ImageDecoder::Impl {
   }
 
   Codec& codec_of(const ImageFormat& format) {
-    if (format.codec == nullptr) return foreign;
+    if (format.codec == nullptr) {
+      foreign.use(plugin_images_of(format));
+      return foreign;
+    }
     return *codecs[static_cast<std::size_t>(&format - image_formats().data())];
   }
 

@@ -8,6 +8,7 @@
 #include "decode/codec.h"
 #include "decode/foreign/foreign_decoder.h"
 #include "decode/jpeg/jpeg_decoder.h"
+#include "decode/plugin/plugin_table.h"
 #include "decode/png/png_decoder.h"
 #include "decode/webp/webp_decoder.h"
 #include "feedline/image_formats.h"
@@ -90,6 +91,16 @@ constexpr ImageFormat kFormats[] = {
      .signatures = {{"P"sv, {}, 0, is_pnm}}},
 };
 
+// Returns the first result of `find` for a format that is not nullptr; formats of plugins come first.
+template <typename Find>
+auto first_of_formats(Find&& find) {
+  for (const ImageFormat& format : plugin_image_formats())
+    if (const auto found = find(format)) return found;
+  for (const ImageFormat& format : kFormats)
+    if (const auto found = find(format)) return found;
+  return decltype(find(kFormats[0]))();
+}
+
 // Other kinds of content that may be found instead of an image; used in messages.
 constexpr struct {
   std::size_t offset;
@@ -123,26 +134,28 @@ std::string describe(std::string_view file) {
 struct Match {
   const ImageFormat* format = nullptr;
   const ImageSignature* signature = nullptr;
+  explicit operator bool() const { return format != nullptr; }
 };
 
 Match match(std::string_view file) {
-  for (const ImageFormat& format : kFormats)
+  return first_of_formats([file](const ImageFormat& format) -> Match {
     for (const ImageSignature& signature : format.signatures) {
       if (signature.bytes.empty()) break;
       if (has(file, signature.offset, signature.bytes) && (signature.also == nullptr || signature.also(file)))
         return {&format, &signature};
     }
-  return {};
+    return {};
+  });
 }
 
 // Returns the format, and the position of the extension in the format's list.
 std::pair<const ImageFormat*, std::size_t> find_extension(std::string_view extension) {
-  if (!extension.empty())
-    for (const ImageFormat& format : kFormats)
-      if (const auto* const found = std::ranges::find(format.extensions, extension);
-          found != std::end(format.extensions))
-        return {&format, static_cast<std::size_t>(found - format.extensions)};
-  return {};
+  if (extension.empty()) return {};
+  const ImageFormat* const format = first_of_formats([&](const ImageFormat& one) {
+    return std::ranges::find(one.extensions, extension) != std::end(one.extensions) ? &one : nullptr;
+  });
+  if (format == nullptr) return {};
+  return {format, static_cast<std::size_t>(std::ranges::find(format->extensions, extension) - format->extensions)};
 }
 
 }  // namespace
@@ -167,7 +180,7 @@ bool is_in_image_folders(std::string_view extension) {
 Result<const ImageFormat*> sniff(std::span<const std::byte> file) {
   const ImageFormat* const format = format_of(file);
   if (format == nullptr) return decode_error(describe(text_of(file)));
-  if (format->codec == nullptr && !reads_foreign_images())
+  if (format->codec == nullptr && plugin_images_of(*format) == nullptr && !reads_foreign_images())
     return decode_error(std::string(format->title) + " images are not supported");
   return format;
 }

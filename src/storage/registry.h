@@ -32,6 +32,7 @@ class Registry {
   // there is one (foreign/foreign_storage.h). kConfig: the scheme is not supported; the error names libraries that
   // could read it and how to register them. Does not check whether the object exists.
   Result<Location> open(const std::string& url) const;
+  bool has(std::string_view scheme) const { return schemes_.contains(scheme); }
 
  private:
   std::string known() const;

@@ -26,8 +26,10 @@ using KernelValues = std::array<double, 4>;
 
 // A kernel that is defined in the file of its operation. A canvas stores a pointer to it.
 struct OwnKernel {
-  // Reads an image with 1 or 3 channels, and resizes `out` to the size and channels of `in`.
-  Result<void> (*run)(const memory::PixelView& in, const KernelValues& values, memory::PixelBuffer& out);
+  // Reads an image with 1 or 3 channels, and resizes `out` to its new size and the channels of `in`. `self` is this
+  // kernel, which may be a derived one.
+  Result<void> (*run)(const OwnKernel& self, const memory::PixelView& in, const KernelValues& values,
+                      memory::PixelBuffer& out) = nullptr;
   bool works_in_place = true;  // whether `out` may be the buffer of `in`
   bool moves_pixels = false;   // if false, the kernel has the same effect on a mirrored image
 };
@@ -48,7 +50,9 @@ class Canvas {
   // The following functions change colours without moving pixels.
   virtual void grayscale(int /*channels*/) {}
   virtual void jitter(const JitterDrawing& /*drawing*/) {}
-  virtual void run(const OwnKernel& /*kernel*/, const KernelValues& /*values*/) {}
+  void run(const OwnKernel& kernel, const KernelValues& values) { run(kernel, values, size()); }
+  // out: the size of the kernel's output; if it may differ from size(), boxes and masks must be refused before.
+  virtual void run(const OwnKernel& /*kernel*/, const KernelValues& /*values*/, Size /*out*/) {}
   // Applies a geometric change with `interpolation`, and `fill` outside the image.
   virtual void augment(const DrawnAugmentation&, Interpolation, const Colour& /*fill*/) {}
   // Requires: the operation does not change the size. Unless `moves` is true, the operation has the same effect on a

@@ -19,7 +19,8 @@ namespace feedline::transform {
 namespace {
 
 // Writes each pixel before it reads the next ones, so `out` must not be the buffer of `in`.
-Result<void> rotate_rows(const memory::PixelView& in, const KernelValues& values, memory::PixelBuffer& out) {
+Result<void> rotate_rows(const OwnKernel& /*self*/, const memory::PixelView& in, const KernelValues& values,
+                         memory::PixelBuffer& out) {
   FEEDLINE_CHECK_OK(out.resize(in.width, in.height, in.channels));
   const auto row = static_cast<std::size_t>(in.width) * static_cast<std::size_t>(in.channels);
   const std::size_t first = static_cast<std::size_t>(values[0]) * static_cast<std::size_t>(in.channels);

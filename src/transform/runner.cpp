@@ -77,7 +77,7 @@ class WorkingImage {
   }
   Result<void> operator()(const KernelStep& step) {
     memory::PixelBuffer& out = owned_ && step.kernel->works_in_place ? *owned_ : other();
-    FEEDLINE_CHECK_OK(step.kernel->run(view_, step.values, out));
+    FEEDLINE_CHECK_OK(step.kernel->run(*step.kernel, view_, step.values, out));
     return show(out);
   }
   Result<void> operator()(const NoiseStep& step) {

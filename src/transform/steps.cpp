@@ -78,9 +78,10 @@ void StepBuilder::grayscale(int channels) { list_.push_back(GrayscaleStep{channe
 
 void StepBuilder::jitter(const JitterDrawing& drawing) { list_.push_back(JitterStep{drawing}); }
 
-void StepBuilder::run(const OwnKernel& kernel, const KernelValues& values) {
+void StepBuilder::run(const OwnKernel& kernel, const KernelValues& values, Size out) {
   if (kernel.moves_pixels) flip_now();
   list_.push_back(KernelStep{&kernel, values});
+  size_ = out;
 }
 
 // A flip cannot be moved past operations that move pixels; other operations have the same effect on a mirrored image.

@@ -140,7 +140,8 @@ class StepBuilder final : public Canvas {
   void warp(const Warp& warp) override;
   void grayscale(int channels) override;
   void jitter(const JitterDrawing& drawing) override;
-  void run(const OwnKernel& kernel, const KernelValues& values) override;
+  using Canvas::run;
+  void run(const OwnKernel& kernel, const KernelValues& values, Size out) override;
   void augment(const DrawnAugmentation& drawn, Interpolation interpolation, const Colour& fill) override;
   void change(const PixelOperation& operation, bool moves) override;
   void erase(const Erasure& erasure, bool of_output) override;

@@ -35,6 +35,7 @@ Names = dict[str, Any]
 NOT_RUN = {
     ("device.md", "loader = train."): "a GPU; tests/python/test_gpu.py",
     ("device.md", "train = feedline.open("): "a GPU; tests/python/test_device_cache.py",
+    ("extending.md", "feedline.load_plugin("): "a compiled plugin; tests/python/test_plugins.py",
     ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_added_cause.py",
     ("fine-tuning-on-chats.md", ""): "a model; tests/python/test_token_tutorials.py",
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
@@ -98,6 +99,12 @@ def guide_holds(names: Names) -> None:
 def small(batch_size: int, **options: Any) -> Names:
     train = feedline.open("imagenet/train").random_resized_crop(16)
     return {"feedline": feedline, "train": train, "loader": train.loader(batch_size, **options)}
+
+
+def extending_holds(names: Names) -> None:
+    assert [line.text for line in names["lines"]] == ["one\n", "two\n"]
+    stored = feedline.open("photos").resize((224, 224))
+    assert np.array_equal(names["photos"][0].image, 255 - stored[0].image)
 
 
 def fields_hold(names: Names) -> None:
@@ -393,6 +400,7 @@ RUN: dict[str, tuple[Callable[[], Names], Callable[[Names], object]]] = {
     "drop-in.md": (drop_in_names, drop_in_holds),
     "drop-in-state.md": (drop_in_state_names, lambda names: len(list(names["loader"])) == 300),
     "fidelity.md": (lambda: {"feedline": feedline}, lambda names: next(iter(names["train"].loader(8)))),
+    "extending.md": (lambda: {"feedline": feedline}, extending_holds),
     "fields.md": (dict, fields_hold),
     "files-and-tables.md": (dict, files_hold),
     "guide.md": (guide_names, guide_holds),

@@ -34,7 +34,7 @@ DOCUMENTS += sorted((CHECKOUT / "docs" / "reference").glob("*.md"))
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the documents open, small: imagenet/train, photos, shards, scenes, train.bin."""
+    """What the documents open, small: imagenet/train, photos, shards, scenes, train.bin, train.lines."""
     root = tmp_path_factory.mktemp("documents")
     made_data.make_folder(root / "imagenet" / "train", per_class=100)
     (root / "photos").symlink_to("imagenet/train")
@@ -54,6 +54,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokens = np.random.default_rng(0).integers(0, 50_256, 60_000).astype("<u2")
     tokens[::700] = 50_256  # ends a document
     tokens.tofile(root / "train.bin")
+    (root / "train.lines").write_text("one\ntwo\n")
     return root
 
 

@@ -19,8 +19,8 @@ VOLUME_FORMS = {"random_patch", "center_patch", "grid_patch", "random_affine_3d"
 TYPES = {one["name"]: one for one in _engine.operation_types() if one["name"] not in VOLUME_FORMS}
 # Arguments of methods that are converted to others; torchvision's antialias and inplace have no effect.
 IN_PYTHON_ONLY = {"antialias", "inplace", "device", "shear", "field", "patches", "foreground"}
-IN_PYTHON_OF = {"random_affine": {"p"}}  # for volumes
-IN_ENGINE_ONLY = {"random_affine": {"shear_x", "shear_y"}, "random_erasing": {"noise"}}
+IN_PYTHON_OF = {"random_affine": {"p"}, "apply": {"arguments"}}  # for volumes; the arguments of a plugin
+IN_ENGINE_ONLY = {"apply": {"names", "values"}, "random_affine": {"shear_x", "shear_y"}, "random_erasing": {"noise"}}
 # The method replaces the default, which is None or a number.
 REPLACED = {
     ("boxes", "clamping_mode"),

@@ -8,7 +8,7 @@ import functools
 import operator
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, overload
 
 from .. import _engine
@@ -19,7 +19,7 @@ from ..loader.batches import Batch
 from ..loader.loader import Loader
 from ..loader.tv_tensors import Wrapper
 from ..loader.unopened import UnopenedColumn, columns_of, listed
-from . import arguments, draws, image_depth, literals, view_list
+from . import arguments, draws, image_depth, literals, plugins, view_list
 from .hub.revisions import revisions_of
 from .loader_options import make_loader
 from .memory.rows import HeldTensor
@@ -264,6 +264,10 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         dataset = Dataset(_engine.map(self._engine, chain), self._origin, chain)
         dataset._held, dataset._table, dataset._has_parts = self._held, self._table, self._has_parts
         return dataset
+
+    def _apply_function(self, operation: str, fields: Fields, given: Mapping[str, Any]) -> Dataset:
+        applied = plugins.Applied(operation, given)
+        return self.map(applied, "image" if fields is None else fields, seeded=applied.is_seeded)
 
     def windows(self, window: int, **options: Any) -> Dataset:
         """Cuts a dataset of tokens, as written by LitData for its TokensLoader, into windows of fixed length that cross

@@ -42,6 +42,8 @@ def _unnamed(value: Any) -> list[Any]:
         return _unnamed(value.__self__ if isinstance(value.__self__, type) else type(value.__self__))
     if isinstance(value, (types.FunctionType, type)):
         return [] if _has_name(value) else [value]
+    if hasattr(value, "__wrapped__"):
+        return _unnamed(value.__wrapped__)
     kind: Any = type(value)
     usual: Any = object
     reduces_itself = kind.__reduce_ex__ is not usual.__reduce_ex__ or kind.__reduce__ is not usual.__reduce__

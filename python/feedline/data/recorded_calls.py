@@ -48,7 +48,11 @@ class Recorded:
 
         for call in self._calls[1:]:
             picklable.check(getattr(type(self), call.name), call.arguments, call.options)
-        return _repeat, (self._calls, self._proof())
+        from . import plugins
+
+        first = self._calls[0]
+        extensions = plugins.needed(first.options if first.name == "data.sources:open" else {})
+        return _repeat, (self._calls, self._proof(), *([extensions] if extensions else []))
 
     def __copy__(self) -> Any:
         return self  # immutable
@@ -94,7 +98,11 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def _repeat(calls: tuple[Call, ...], proof: str | None) -> Any:
+def _repeat(calls: tuple[Call, ...], proof: str | None, extensions: Any = None) -> Any:
+    if extensions is not None:
+        from . import plugins
+
+        plugins.load(extensions)
     first, *others = calls
     module, _, function = first.name.partition(":")
     made = getattr(importlib.import_module(f"feedline.{module}"), function)(*first.arguments, **first.options)

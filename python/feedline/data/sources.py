@@ -15,7 +15,7 @@ from .._engine import Inspection
 from ..errors import ConfigError, Error
 from ..loader.unopened import columns_of, listed
 from ..machine import media_libraries
-from . import arguments, hub, literals, recorded_calls, videos
+from . import arguments, hub, literals, plugins, recorded_calls, videos
 from . import volumes as volume_files
 from .dataset import Dataset
 from .format_names import EPISODES, FORMATS, MANIFESTS
@@ -166,6 +166,11 @@ def open(
     given = {name: value for name, value in locals().items() if name != "storage"} | storage
     if hub.is_source(source):
         return hub.open_dataset(given, open)
+    if (in_python := plugins.format_of(source, format)) is not None:
+        from . import python_formats
+
+        made = python_formats.open_by(in_python, source, _changed(given))
+        return recorded_calls.made_by(made, "data.sources:open", options=given)
     _refuse_later_arguments(dtype=dtype, window=window, **storage)
     media_libraries.use_packaged()
     are_volumes = arguments.flag("open", "volumes", volumes)
@@ -221,6 +226,18 @@ def open(
         _refuse_parts(engine)
     _log_columns(engine)
     return recorded_calls.made_by(Dataset(engine, spec), "data.sources:open", options=given)
+
+
+def _changed(given: Mapping[str, Any]) -> list[str]:
+    """Returns the names of arguments of `open`, other than source and format, that differ from their defaults."""
+    import inspect as signatures
+
+    known = signatures.signature(open).parameters
+    return [
+        name
+        for name, value in given.items()
+        if name not in ("source", "format") and (name not in known or value != known[name].default)
+    ]
 
 
 def _is_any(format: Any, names: Sequence[str]) -> bool:
@@ -354,6 +371,11 @@ def inspect(
     Arguments and exceptions are the same as for :func:`open`, but damage is reported as a finding. Decodes nothing, and
     ignores stored listings.
     """
+    if (in_python := plugins.format_of(source, format)) is not None:
+        raise ConfigError(
+            f"inspect: the format {in_python!r} is defined in Python and cannot be inspected; open the source and read "
+            "its samples"
+        )
     annotations = annotations_of("inspect", images, split, crowd, config)
     if (dataset := opened_manifest(source, format, fields)) is not None:
         return dataset.inspect()
@@ -437,7 +459,7 @@ def spec_of(
         )
     specs = arguments.field_specs("open", fields)
     if format is not None:
-        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS, *EPISODES))
+        arguments.choice("open", "format", format, (*FORMATS, *MANIFESTS, *EPISODES, *plugins.formats()))
     word = arguments.choice("open", "missing", missing, ("error", "skip", "none"))
     has_index = index is not None and not (isinstance(index, str) and not index)
     index_path = arguments.output_path("open", "index", index) if has_index else ""

@@ -53,7 +53,8 @@ Depth depth_of(const std::string& name) {
 bool reads_foreign_images() { return registered_images() != nullptr; }
 
 Result<ImageHeader> ForeignDecoder::open(std::span<const std::byte> bytes) {
-  images_ = registered_images();
+  images_ = plugin_ != nullptr ? std::shared_ptr<const ForeignImages>(std::shared_ptr<const void>(), plugin_)
+                               : registered_images();
   if (!images_) return decode_error("no decoder for images of this format is available");
   FEEDLINE_TRY(opened_, images_->open(bytes, applies_exif_));
   FEEDLINE_CHECK_OK(check_size(opened_.width, opened_.height));
@@ -73,6 +74,7 @@ Result<void> ForeignDecoder::decode(const Box& region, ColorMode mode, memory::P
   auto decoded = images->decode(opened, region, mode, out.row(0), out.stride());
   if (!decoded) decoded.error().what = opened.kind + " image: " + decoded.error().what;
   FEEDLINE_CHECK_OK(std::move(decoded));
+  if (images.get() == plugin_) return {};
   const std::lock_guard lock(registered().mutex);
   ++registered().decoded[opened.kind];
   return {};

@@ -16,6 +16,9 @@ bool reads_foreign_images();
 
 class ForeignDecoder final : public Codec {
  public:
+  // Sets the decoder of images that are opened afterwards, which must exist until the process ends. nullptr: the
+  // registered one.
+  void use(const ForeignImages* images) { plugin_ = images; }
   // Sets whether images that are opened afterwards are rotated according to their EXIF orientation.
   void apply_exif(bool applies) { applies_exif_ = applies; }
   std::string kind() const;                                // format of the opened image, in lower case
@@ -26,6 +29,7 @@ class ForeignDecoder final : public Codec {
  private:
   std::shared_ptr<const ForeignImages> images_;  // the decoder that opened it
   ForeignImages::Opened opened_;
+  const ForeignImages* plugin_ = nullptr;
   bool applies_exif_ = false;
 };
 

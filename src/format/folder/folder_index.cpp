@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "cache/persisted_tables.h"
+#include "decode/plugin/plugin_images.h"
 #include "format/checksum.h"
 
 namespace feedline::format {
@@ -18,7 +19,7 @@ namespace {
 //     numbers     S, C, F, P, N, fingerprint of the dataset, O
 //     8 x S       end of each sample's path in the paths
 //     8 x C       number of samples in each class and those before it
-//     8 x C+F+1   end of each name in the names: the classes, the folders relative to the root, the root
+//     8 x C+F+1   end of each name in the names: the classes, the folders relative to the root, the listing's name
 //     16 x F      size and modification time of each folder, read before it was listed
 //     16 x O      size and tag of each sample's object
 //     P           paths
@@ -38,6 +39,12 @@ std::uint64_t fingerprint_of(const FolderListing& listing) {
   return fingerprint.value();
 }
 
+// Plugins add extensions of images, so that a listing without them is not used.
+std::string name_of_listing(const std::string& root) {
+  const std::string extensions = decode::plugin_image_extensions();
+  return extensions.empty() ? root : root + " with images " + extensions;
+}
+
 }  // namespace
 
 FolderIndex FolderIndex::build(const std::string& root, const FolderListing& listing) {
@@ -46,7 +53,7 @@ FolderIndex FolderIndex::build(const std::string& root, const FolderListing& lis
   const auto add_name = [&](const std::string& name) { name_ends.push_back(names.append(name).size()); };
   for (const std::string& name : listing.classes) add_name(name);
   for (const ListedFolder& folder : listing.folders) add_name(folder.path);
-  add_name(root);
+  add_name(name_of_listing(root));
   const auto stats = stats_of(listing.folders);
   cache::FrameBuilder builder(
       kFolderIndex, {listing.samples(), listing.classes.size(), stats.size(), listing.paths.size(), names.size(),
@@ -70,7 +77,7 @@ std::optional<FolderIndex> FolderIndex::parse(std::span<const std::byte> file, s
   index.file_ = file;
   index.pin_ = std::move(pin);
   if (!index.find_sections() || !index.is_consistent()) return {};
-  if (index.names_[index.names_.size() - 1] != root) return {};
+  if (index.names_[index.names_.size() - 1] != name_of_listing(root)) return {};
   return index;
 }
 

@@ -11,6 +11,7 @@
 #include "format/folder/folder_format.h"
 #include "format/folder/folder_listing.h"
 #include "format/folder/pattern_format.h"
+#include "format/plugin/plugin_entry.h"
 #include "format/row_columns/mds/mds_entry.h"
 #include "format/sources/folder_files.h"
 #include "format/sources/image_names.h"
@@ -87,7 +88,7 @@ Result<bool> describes_images(const std::string& source, const Error& error, con
 // folders of shards are recognised earlier; probing a remote folder for each format would need more requests.
 const FormatEntry* entry_of_shards(const std::string& source, const Error& error, const OpenOptions& options) {
   if (!options.storage->is_remote() || !options.format.empty() || error.code != ErrorCode::kConfig) return nullptr;
-  const std::array all{&tar_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()};
+  const std::array all{&plugin_entry(), &tar_entry(), &tfrecord_entry(), &arrow_entry(), &parquet_entry()};
   const auto entry_of_name = [&](std::string_view name) {
     const auto found = std::ranges::find_if(all, [&](const FormatEntry* entry) { return entry->names_shard(name); });
     return found == all.end() ? nullptr : *found;

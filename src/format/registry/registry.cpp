@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "decode/image_formats.h"
 #include "format/annotations/coco/coco_entry.h"
 #include "format/annotations/voc/voc_entry.h"
 #include "format/annotations/yolo/yolo_entry.h"
@@ -18,7 +19,10 @@
 #include "format/lmdb/lmdb_entry.h"
 #include "format/numpy_files/numpy_entry.h"
 #include "format/pixels/pixel_entry.h"
+#include "format/plugin/plugin_entry.h"
+#include "format/plugin/plugin_formats.h"
 #include "format/registry/folder_entry.h"
+#include "format/registry/format_names.h"
 #include "format/row_columns/litdata/litdata_entry.h"
 #include "format/row_columns/mds/mds_entry.h"
 #include "format/sources/image_names.h"
@@ -48,11 +52,18 @@ std::span<const FormatEntry* const> entries() {
 
 // "folder, pixels and tar"
 std::string names_of_all() {
+  std::vector<std::string_view> all = plugin_format_names();
+  for (const FormatEntry* entry : entries()) all.push_back(entry->name);
   std::string text;
-  const auto all = entries();
   for (std::size_t i = 0; i < all.size(); ++i)
-    text.append(i == 0 ? "" : i + 1 == all.size() ? " and " : ", ").append(all[i]->name);
+    text.append(i == 0 ? "" : i + 1 == all.size() ? " and " : ", ").append(all[i]);
   return text;
+}
+
+const FormatEntry* entry_named(std::string_view name) {
+  const auto named = std::ranges::find(entries(), name, &FormatEntry::name);
+  if (named != entries().end()) return *named;
+  return plugin_format(name) == nullptr ? nullptr : &plugin_entry();
 }
 
 // Returns whether a remote shard has a stored index. Shards with a stored index are recognised without a request.
@@ -104,13 +115,15 @@ Error with_archive_kind(Error error, const std::string& source, const OpenOption
 
 Result<const FormatEntry*> entry_of(const std::string& source, const OpenOptions& options) {
   if (!options.format.empty()) {
-    const auto named = std::ranges::find(entries(), options.format, &FormatEntry::name);
-    if (named == entries().end())
+    const FormatEntry* const named = entry_named(options.format);
+    if (named == nullptr)
       return config_error("unknown format '" + options.format + "'; the formats are " + names_of_all());
-    if (!source.empty()) return *named;
+    if (!source.empty()) return named;
   }
   if (source.empty()) return config_error("the source is empty; name a folder or files of a supported format");
   const MemoizedStorage storage(*options.storage);
+  FEEDLINE_TRY(const bool is_of_plugin, plugin_entry().sniff(source, storage));
+  if (is_of_plugin) return &plugin_entry();
   if (storage.is_remote() && is_list(source)) {  // do not request an object with the list as its name
     for (const FormatEntry* entry : {&lmdb_entry(), &numpy_entry(), &megatron_entry(), &datatrove_entry(),
                                      &tfrecord_entry(), &arrow_entry(), &parquet_entry()}) {
@@ -178,6 +191,20 @@ OpenOptions with_storage(OpenOptions options) {
 }
 
 }  // namespace
+
+bool is_format(std::string_view name) { return entry_named(name) != nullptr; }
+
+bool is_extension_of_engine(std::string_view extension) {
+  // of formats that look at the contents or at several names
+  static constexpr std::string_view kOthers[] = {"json", "jsonl", "csv", "tsv", "npy", "mdb", "bin",    "idx", "ds",
+                                                 "yaml", "yml",   "xml", "txt", "gz",  "zst", "pixels", "bz2"};
+  const std::string name = "file." + std::string(extension);
+  return std::ranges::find(kOthers, extension) != std::end(kOthers) ||
+         decode::format_of_extension(extension) != nullptr || is_audio_name(name) || is_video_name(name) ||
+         std::ranges::any_of(entries(), [&](const FormatEntry* entry) {
+           return entry->names_shard != nullptr && entry->names_shard(name);
+         });
+}
 
 Result<std::shared_ptr<const Format>> open(const std::string& source, const OpenOptions& given) {
   const OpenOptions options = with_storage(given);

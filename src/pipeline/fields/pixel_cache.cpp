@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/cpus.h"
+#include "decode/plugin/plugin_images.h"
 #include "device/device.h"
 #include "format/pixels/pixel_file.h"
 #include "format/sources/source_list.h"
@@ -71,7 +72,9 @@ Result<std::shared_ptr<PixelCache>> PixelCache::make(const std::string& where, s
                         "\" receives its files while reading; open a folder, tars or TFRecord files to use cache");
   FEEDLINE_TRY(auto preparation, transform::Preparation::compile(operations));
   if (where != "memory" && where != "device") FEEDLINE_CHECK_OK(check_file(where));
-  format::PixelContents contents{fingerprint,     format.size(),    preparation->description(),
+  std::string description = preparation->description();
+  if (const std::string codecs = decode::plugin_codecs(); !codecs.empty()) description += ", codecs " + codecs;
+  format::PixelContents contents{fingerprint,     format.size(),    std::move(description),
                                  format.fields(), format.classes(), location_of(dataset)};
   return std::shared_ptr<PixelCache>(new PixelCache(where, budget, std::move(contents), std::move(preparation)));
 }

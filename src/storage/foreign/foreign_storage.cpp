@@ -86,6 +86,16 @@ Result<std::shared_ptr<const Storage>> foreign_storage(const std::string& scheme
   return storage;
 }
 
+void add_foreign_storage(const std::string& scheme, std::shared_ptr<const ForeignStorage> foreign) {
+  const std::lock_guard lock(known().mutex);
+  known().storages[scheme] = std::make_shared<AdaptedStorage>(std::move(foreign));
+}
+
+bool has_foreign_storage(const std::string& scheme) {
+  const std::lock_guard lock(known().mutex);
+  return known().storages.contains(scheme);
+}
+
 Result<std::unique_ptr<Reader>> AdaptedStorage::open(const std::string& path, Access /*access*/) const {
   FEEDLINE_TRY(const ForeignObject object, located(foreign_->stat(with_secrets(path)), path));
   if (object.is_folder) return is_folder(path);

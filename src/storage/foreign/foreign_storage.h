@@ -14,6 +14,10 @@ namespace feedline::storage {
 
 // Returns the library for the scheme, the same one for every call; nullptr if there is none.
 Result<std::shared_ptr<const Storage>> foreign_storage(const std::string& scheme);
+// Sets the library for a scheme, instead of the one that set_foreign_storages() would find.
+void add_foreign_storage(const std::string& scheme, std::shared_ptr<const ForeignStorage> foreign);
+// Returns whether the scheme has been used or added.
+bool has_foreign_storage(const std::string& scheme);
 
 // Thread-safe. Object names are the URLs that without_secrets() returns. The version is checked only when a reader is
 // opened, because the library cannot request a version. Later changes are detected only if the length differs, or by

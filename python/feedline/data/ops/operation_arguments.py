@@ -50,6 +50,11 @@ def engine_values(operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _converted(operation, known[name], value) for name, value in given.items()}
 
 
+def value_of_plugin(where: str, name: str, value: Any) -> float:
+    """Returns an argument of a plugin's operation, which is a number."""
+    return arguments.real(where, name, value)
+
+
 def _converted(where: str, argument: Argument, value: Any) -> Any:
     if value is None and argument.is_optional:
         return None

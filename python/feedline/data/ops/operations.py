@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 from ..._engine import Dataset as EngineDataset
 from ...errors import ConfigError
-from .. import arguments, literals
-from .operation_arguments import engine_values
+from .. import arguments, literals, plugins
+from .operation_arguments import engine_values, value_of_plugin
 
 Fields = str | Sequence[str] | None  # names of fields, or None for every field that the operation supports
 
@@ -127,6 +127,33 @@ class Operations:
         """
         return self._operation(
             "center_crop", fields, size=size, fill=fill, padding_mode=padding_mode, rounding=rounding
+        )
+
+    def apply(self, operation: str, *, fields: Fields = None, **arguments: Any) -> Self:
+        """Applies an operation of a plugin (:func:`feedline.load_plugin`) or one of :func:`feedline.operation`.
+
+        An operation of a plugin changes 8-bit pixels of 1 or 3 channels in the engine's threads. Masks, boxes and
+        keypoints cannot follow if it moves pixels or changes the size. A function in Python is called as by
+        :meth:`map`, on the image by default.
+
+        Args:
+            operation: the registered name.
+            fields: names of the fields; for functions in Python exactly one, by default the image.
+            arguments: for plugins numbers, by the names that the plugin declares; omitted ones have the plugin's
+                default. For functions in Python, their keyword arguments.
+
+        Raises:
+            ConfigError: no operation or no argument has this name, or the plugin refuses a value.
+            DataError: the operation fails for a sample.
+        """
+        if plugins.is_operation(operation):
+            return self._apply_function(operation, fields, arguments)
+        values = {name: value_of_plugin("apply", name, value) for name, value in arguments.items()}
+        return self._operation("apply", fields, operation=operation, names=list(values), values=list(values.values()))
+
+    def _apply_function(self, operation: str, fields: Fields, given: Mapping[str, Any]) -> Self:
+        raise ConfigError(
+            f"apply: {operation!r} is a Python function, which only datasets support: call dataset.apply({operation!r})"
         )
 
     def trim_border(self, border_size: int, *, fields: Fields = None) -> Self:

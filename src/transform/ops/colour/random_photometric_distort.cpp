@@ -11,7 +11,8 @@ namespace feedline::transform {
 namespace {
 
 // Sets channel c of each pixel to its former channel values[c]. Images with one channel are not changed.
-Result<void> permute_channels(const memory::PixelView& in, const KernelValues& values, memory::PixelBuffer& out) {
+Result<void> permute_channels(const OwnKernel& /*self*/, const memory::PixelView& in, const KernelValues& values,
+                              memory::PixelBuffer& out) {
   FEEDLINE_CHECK_OK(copy(in, out));
   if (in.channels != 3) return {};
   const std::array from{static_cast<std::size_t>(values[0]), static_cast<std::size_t>(values[1]),
