@@ -70,6 +70,7 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
         self._table: TableValues | None = None  # of files() and table()
         self._has_parts = False  # samples of a manifest are parts of their files
+        self._preceding: Dataset | None = None  # before tokenize(), if samples have images
         self._same_draws = 0  # samples that ds[i] returned with epoch 0's draws
         # The engine imports these modules on first use. If a thread did so during fork(), they would stay half imported
         # in the child, which would then hang.
@@ -610,7 +611,8 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
                 with the least sufficient space. ``"concat"`` concatenates the documents of a window and cuts them at
                 the ends of rows.
             long: handling of documents that are longer than a row: ``"split"`` into rows, ``"truncate"`` after the
-                first row, or ``"drop"``.
+                first row, or ``"drop"``. Documents with images cannot be split, and are truncated before an image that
+                does not fit.
             window: number of documents, consecutive in the epoch's order, that are packed together. Larger windows
                 leave less padding; a smaller window is planned sooner.
             labels: ``"input_ids"``: labels equal the tokens, with -100 at the first token of each document (or piece
@@ -641,14 +643,16 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         from . import packed_sequences  # most datasets do not need it
 
         options = packed_sequences.options_of(given)
-        engine = self._engine
+        engine, images = self._engine, None
         if self._chain is not None:
             from importlib import import_module
 
             # a verb above this package, which is imported on its first use
-            engine = import_module("feedline.tokenize.cached").stored(self, field)._engine
+            cached = import_module("feedline.tokenize.cached")
+            engine, images = cached.stored(self, field, options)
             options["field"] = ""  # the files have another name for it
         packed = packed_sequences.pack(engine, options, given["labels"])
+        packed._images = images
         packed._revisions = revisions_of(self)
         return packed
 

@@ -26,6 +26,7 @@ class Model(NamedTuple):
     special_tokens: Mapping[str, str]
     shown: str
     end_id: int | None  # of the end-of-document token
+    folder: Path | None = None  # of the model's files
 
 
 def load(where: str, given: Any, add_special_tokens: bool) -> Model:
@@ -57,7 +58,7 @@ def load(where: str, given: Any, add_special_tokens: bool) -> Model:
     tokenizer = _of_file(where, _file_in(where, path), add_special_tokens)
     templates = _templates_in(where, folder, config) if is_model else {}
     end = tokenizer.token_id(special["eos_token"]) if "eos_token" in special else tokenizer.end_id
-    return Model(tokenizer, templates, special, str(path), end)
+    return Model(tokenizer, templates, special, str(path), end, folder if is_model else None)
 
 
 def end_id(where: str, model: Model, eod: Any) -> int:

@@ -30,6 +30,7 @@ class Tokens(NamedTuple):
 
     ids: Any
     mask: Any = None
+    images: Any = None  # int32 (images, 2): height and width of the images whose tokens are in `ids`
 
 
 class TextTokens:
@@ -37,6 +38,7 @@ class TextTokens:
 
     describes_itself: ClassVar[bool] = True
     has_masks: ClassVar[bool] = False
+    has_images: ClassVar[bool] = False
     tools: ClassVar[None] = None
 
     def __init__(
@@ -107,6 +109,7 @@ class ChatTokens:
 
     describes_itself: ClassVar[bool] = True
     has_masks: ClassVar[bool] = True
+    has_images: ClassVar[bool] = False
 
     def __init__(
         self,
