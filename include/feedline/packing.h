@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace feedline {
 
@@ -47,6 +48,7 @@ struct PackPiece {
 struct PackSegments {
   std::uint64_t count = 0;
   std::uint64_t longest = 0;  // tokens
+  std::vector<std::uint64_t> documents = {};  // of the pieces, in the order of the rows
 };
 
 // What packing has done to some documents.

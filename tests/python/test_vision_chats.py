@@ -19,7 +19,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("tokenizers")
 
 SIZES = ((120, 60), (60, 90), (200, 170))  # (width, height)
-# of QWEN2: 112 x 56 in (width, height), 84 x 56, 196 x 168
+# of QWEN2, whose images have 112 x 56, 56 x 84 and 196 x 168 pixels
 TOKENS = (8, 6, 42)
 
 
@@ -59,7 +59,7 @@ def test_placeholders_are_expanded_and_pixels_follow(tmp_path: Path, model: Path
     talk = [ask("which?", 2), answer("both"), ask("and this?", 1), answer("no")]
     sample = tokenized(tmp_path, model, [(talk, ["0.jpg", "1.jpg", "2.jpg"])])[0]
     assert sample._fields == ("input_ids", "loss_mask", "pixel_values", "image_grid_thw")
-    assert sample.image_grid_thw.tolist() == [[1, 4, 8], [1, 4, 6], [1, 12, 14]]
+    assert sample.image_grid_thw.tolist() == [[1, 4, 8], [1, 6, 4], [1, 12, 14]]
     is_image = sample.input_ids == image_id(model)
     assert is_image.sum() == sum(TOKENS)
     assert not sample.loss_mask[is_image].any()

@@ -15,14 +15,19 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import _engine
 from ..data.dataset import Dataset
+from ..data.map.mapping import BadField, UnusableFunction
 from ..data.sources import open as open_source
 from ..data.text.tokenizing import IDS, MASK, ChatTokens, TextTokens, Tokens
+from ..data.vision.chats import ImageChatTokens
+from ..data.vision.packed_images import PackedImages
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from .command import write
@@ -38,8 +43,16 @@ _AT_ONCE = 256  # samples
 _ADVICE = ", or leave out the sample with on_error"
 
 
-def stored(dataset: Dataset, field: str | None = None) -> Dataset:
-    """Returns the token files of a dataset whose only function is that of :meth:`Dataset.tokenize`.
+class Stored(NamedTuple):
+    """The token files of a dataset, and the images of its documents, if it has any."""
+
+    engine: _engine.Dataset
+    images: PackedImages | None
+
+
+def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any]) -> Stored:
+    """Returns the token files of a dataset whose only function is that of :meth:`Dataset.tokenize`, for packing with
+    ``options``.
 
     Raises:
         ConfigError: the tokens cannot be cached, because changes of a function or of the samples would not be noticed.
@@ -49,8 +62,12 @@ def stored(dataset: Dataset, field: str | None = None) -> Dataset:
     function = _function_of(dataset)
     if field not in (None, IDS):
         raise ConfigError(f"{_WHERE}: tokenize() makes the field {IDS!r}; omit field={field!r}")
-    documents = _Tokenized(dataset, function)
-    arguments = {"version": _VERSION, **function.identity()}
+    length = None
+    if isinstance(function, ImageChatTokens):
+        _check_images(dataset, options)
+        length = options["length"] if options["long"] == "truncate" else None
+    documents = _Tokenized(dataset, function, length)
+    arguments = {"version": _VERSION, **function.identity(), **({"truncate": length} if length else {})}
     key = {**arguments, "source_fingerprint": documents.fingerprint}
     try:
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
@@ -70,7 +87,21 @@ def stored(dataset: Dataset, field: str | None = None) -> Dataset:
                         _fill(files, documents, function, arguments)
                     except DataError as error:
                         raise _with_advice(error, dataset, function) from error.__cause__
-    return open_source(str(files.idx))
+    engine = open_source(str(files.idx))._engine
+    if not isinstance(function, ImageChatTokens):
+        return Stored(engine, None)
+    return Stored(engine, PackedImages(function, dataset._preceding, files.images))
+
+
+def _check_images(dataset: Dataset, options: Mapping[str, Any]) -> None:
+    if options["long"] == "split" or options["method"] == "concat":
+        given = 'long="split"' if options["long"] == "split" else 'method="concat"'
+        raise ConfigError(
+            f'{_WHERE}: {given} would cut images; pass long="truncate", which cuts before an image that does not fit, '
+            'or long="drop", with method="best_fit"'
+        )
+    if dataset._preceding is None:
+        raise ConfigError(f"{_WHERE}: call it directly after tokenize(), without another operation between them")
 
 
 def _fill(files: Output, documents: _Tokenized, function: Any, arguments: dict[str, Any]) -> None:
@@ -206,8 +237,9 @@ def _locked(handle: int) -> bool:
 class _Tokenized:
     """The samples of a tokenized dataset. Threads make their tokens: tokenizers release the GIL."""
 
-    def __init__(self, dataset: Dataset, function: TextTokens | ChatTokens) -> None:
+    def __init__(self, dataset: Dataset, function: TextTokens | ChatTokens, length: int | None = None) -> None:
         self._dataset, self._function = dataset, function
+        self._length = length  # at which conversations with images are truncated
         self.shown, self.samples = dataset.source, len(dataset)
         self.read_samples: Callable[[int], None] = lambda count: None
         self._per_part = part_size(self.samples)
@@ -225,8 +257,23 @@ class _Tokenized:
                 self.read_samples(len(some))
 
     def _document(self, index: int) -> Document:
+        if isinstance(self._function, ImageChatTokens):
+            return self._image_chat(index, self._function)
         sample = dict(self._dataset._engine.sample(index, 0, 0))
         return Document("", Tokens(sample[IDS], sample.get(MASK)))
+
+    def _image_chat(self, index: int, function: ImageChatTokens) -> Document:
+        """Reads only the headers of images."""
+        assert self._dataset._preceding is not None
+        sample = dict(self._dataset._preceding._engine.sample(index, 0, 0))
+        try:
+            (ids, mask, _), inputs = function.chat(sample, length=self._length)
+        except BadField as error:
+            raise self.error("", error.field, f"{error} [sample {index}]") from error.__cause__
+        except UnusableFunction as error:
+            raise ConfigError(f"{_WHERE}: {error}") from None
+        sizes = np.array([one.size for one in inputs], np.int32).reshape(-1, 2)
+        return Document("", Tokens(ids, mask, sizes))
 
     def error(self, key: str, field: str, why: str) -> DataError:
         return DataError(f"{_WHERE}: field '{field}': {why} [dataset {self.shown}]", dataset=self.shown)
@@ -236,7 +283,7 @@ class _AsRead:
     """The tokens that the samples already have."""
 
     def __init__(self, function: TextTokens | ChatTokens) -> None:
-        self.field, self.has_masks = function.field, function.has_masks
+        self.field, self.has_masks, self.has_images = function.field, function.has_masks, function.has_images
 
     def many(self, values: Sequence[Tokens]) -> Sequence[Tokens]:
         return values

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The images of packed documents: their sizes are stored next to the tokens, and their samples are read again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import DataError, Error
+from ...loader.image_packed_loader import mrope_positions
+from ..map.mapping import BadField
+from .chats import PIXELS, ImageChatTokens, facts, pixel_values
+from .processors import EncoderInput
+
+
+class PackedImages:
+    """The images of the documents in a token file, whose numbers are those of the samples.
+
+    The file with sizes has int32 pairs: height and width of each image, and (0, 0) after each document's images.
+    """
+
+    def __init__(self, function: ImageChatTokens, samples: Any, sizes: Path) -> None:
+        self._function, self._samples = function, samples
+        self._sizes = np.fromfile(sizes, "<i4").reshape(-1, 2)
+        self._ends = np.flatnonzero(self._sizes[:, 0] == 0)
+        self.names = (PIXELS, *([function.processor.facts] if function.processor.facts else []))
+
+    def __len__(self) -> int:
+        """Returns the number of documents."""
+        return len(self._ends)
+
+    def inputs_of(self, document: int) -> list[EncoderInput]:
+        """Returns the encoder's inputs of a document, whose last images may be truncated."""
+        begin = int(self._ends[document - 1]) + 1 if document else 0
+        sizes = self._sizes[begin : int(self._ends[document])].tolist()
+        return [self._function.processor.input_of((height, width)) for height, width in sizes]
+
+    def allocate(self, documents: Sequence[int]) -> tuple[list[Any], list[Any]]:
+        processor = self._function.processor
+        inputs = [self.inputs_of(document) for document in documents]
+        every = [one for of_one in inputs for one in of_one]
+        values = pixel_values(processor, every)
+        parts: list[Any] = []
+        at = 0
+        for of_one in inputs:
+            rows = sum(one.shape[0] for one in of_one)
+            parts.append(values[at : at + rows] if of_one else None)
+            at += rows
+        return [values, *([facts(processor, every)] if processor.facts else [])], parts
+
+    def read(self, document: int, out: Any) -> None:
+        function = self._function
+        inputs = self.inputs_of(document)
+        at = number = 0
+        try:
+            encoded = function.images(dict(self._samples._engine.sample(document, 0, 0)), len(inputs))
+            if len(encoded) < len(inputs):
+                raise BadField(function.images.fields[0], f"{len(inputs)} images had been found, now {len(encoded)}")
+            for number, (image, one) in enumerate(zip(encoded, inputs, strict=True)):
+                function.processor.write(image, one, out[at : at + one.shape[0]])
+                at += one.shape[0]
+        except BadField as error:
+            raise self._error(document, str(error), error) from error
+        except DataError as error:
+            raise self._error(document, f"image {number}: {error.message}", error) from error
+
+    def _error(self, document: int, why: str, cause: Exception) -> Error:
+        source, field = self._samples.source, self._function.images.fields[0]
+        return DataError(f"loader: field '{field}': {why} [dataset {source}, sample {document}]", dataset=source)
+
+    def positions(self, batch: Any) -> Any:
+        processor = self._function.processor
+        if processor.facts != "image_grid_thw":
+            return None
+        import torch
+
+        ids, documents, grids = (
+            getattr(batch, name).cpu().numpy() for name in ("input_ids", "document_ids", processor.facts)
+        )
+        merge = processor.patches[1]
+        made = mrope_positions(ids, documents, self._function.image_id, grids, merge)
+        return torch.from_numpy(made).to(batch.input_ids.device)
