@@ -151,7 +151,7 @@ def _ids_of(chats: feedline.Dataset, number: int) -> list[int]:
 
 
 def test_splitting_is_refused(chats: feedline.Dataset) -> None:
-    with pytest.raises(feedline.ConfigError, match='long="split" would cut images; pass long="truncate".*"drop"'):
+    with pytest.raises(feedline.ConfigError, match=r'long="split" would cut images; pass long="truncate".*"drop"'):
         chats.pack_sequences(LENGTH)
     with pytest.raises(feedline.ConfigError, match='method="concat" would cut images'):
         chats.pack_sequences(LENGTH, "concat", "drop")

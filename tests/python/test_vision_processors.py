@@ -118,7 +118,7 @@ def test_damaged_and_changed_images_are_refused(tmp_path: Path) -> None:
     encoded = made.picture(100, 80)
     one = made_by.input_of((80, 100))
     out = np.empty(one.shape, np.float32)
-    with pytest.raises(feedline.DataError, match="truncated|damaged|end"):
+    with pytest.raises(feedline.DataError, match=r"truncated|damaged|end"):
         made_by.write(encoded[: len(encoded) // 2], one, out)
     with pytest.raises(feedline.DataError, match="120 x 80 pixels instead of 100 x 80"):
         made_by.write(made.picture(120, 80), one, out)

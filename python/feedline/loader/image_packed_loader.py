@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -247,7 +248,7 @@ def mrope_positions(ids: Any, documents: Any, image_id: int, grids: Any, merge: 
     for row in range(rows):
         changes = np.flatnonzero(np.diff(documents[row])) + 1
         bounds = [0, *changes.tolist(), length]
-        for begin, end in zip(bounds, bounds[1:], strict=False):
+        for begin, end in itertools.pairwise(bounds):
             out[0, row, begin:end] = np.arange(end - begin)
             _fill_document(out[1:, row, begin:end], ids[row, begin:end] == image_id, images)
     return out

@@ -94,9 +94,9 @@ void write_window(const EncoderInput& input, const ImageWindow& one, memory::Pix
   const bool is_whole = left == window.left && right == window.left + window.width;
   const bool has_pixels = left < right && top < bottom;
   if (has_pixels)
-    resizer.begin({{image.height, image.width}, one.resized, {left, top, right - left, bottom - top},
-                   input.interpolation},
-                  image, transform::active_kernels());
+    resizer.begin(
+        {{image.height, image.width}, one.resized, {left, top, right - left, bottom - top}, input.interpolation}, image,
+        transform::active_kernels());
   for (int y = 0; y < window.height; ++y) {
     const std::uint8_t* pixels = row.data();
     if (has_pixels && window.top + y >= top && window.top + y < bottom) {

@@ -59,7 +59,9 @@ class ImageChatTokens(ChatTokens):
     def _id(self, where: str, token: str) -> int:
         number = self.tokenizer.token_id(token)
         if number is None:
-            raise ConfigError(f"{where}: the tokenizer does not have the image token {token!r} of {self.processor.name}")
+            raise ConfigError(
+                f"{where}: the tokenizer does not have the image token {token!r} of {self.processor.name}"
+            )
         return number
 
     @property
@@ -106,7 +108,9 @@ class ImageChatTokens(ChatTokens):
         field = self.images.fields[0]
         inputs = inputs_of(self.processor, field, self.images(sample) if encoded is None else encoded)
         if self.processor.name == "LlavaOnevisionImageProcessor" and len(inputs) > 1:
-            raise BadField(field, f"{self.processor.name} is only supported for one image per sample, not {len(inputs)}")
+            raise BadField(
+                field, f"{self.processor.name} is only supported for one image per sample, not {len(inputs)}"
+            )
         messages = _value(sample, self.field, ())
         try:
             messages = with_placeholders(messages, len(inputs), self._template.source, self.processor.image_token)

@@ -54,18 +54,19 @@ class PackedImages:
     def read(self, document: int, out: Any) -> None:
         function = self._function
         inputs = self.inputs_of(document)
-        at = number = 0
+        at = 0
         try:
             encoded = function.images(dict(self._samples._engine.sample(document, 0, 0)), len(inputs))
             if len(encoded) < len(inputs):
                 raise BadField(function.images.fields[0], f"{len(inputs)} images had been found, now {len(encoded)}")
             for number, (image, one) in enumerate(zip(encoded, inputs, strict=True)):
-                function.processor.write(image, one, out[at : at + one.shape[0]])
+                try:
+                    function.processor.write(image, one, out[at : at + one.shape[0]])
+                except DataError as error:
+                    raise self._error(document, f"image {number}: {error.message}", error) from error
                 at += one.shape[0]
         except BadField as error:
             raise self._error(document, str(error), error) from error
-        except DataError as error:
-            raise self._error(document, f"image {number}: {error.message}", error) from error
 
     def _error(self, document: int, why: str, cause: Exception) -> Error:
         source, field = self._samples.source, self._function.images.fields[0]

@@ -258,7 +258,7 @@ def _anyres(where: str, kind: str, config: Mapping[str, Any], given: Any, token:
         windows = [_whole((side, side)), *_cells(resized, (top, left), (side, side), *grid)]
         rows, columns = size_rules.unpadded_cells(size, (base * grid[0], base * grid[1]))
         if not is_next:
-            ratio = math.sqrt(rows * columns / (int(limit.strip("anyres_max_")) * base**2))
+            ratio = math.sqrt(rows * columns / (int(limit.removeprefix("anyres_max_")) * base**2))
             if ratio > 1.1:
                 rows, columns = int(rows // ratio), int(columns // ratio)
         return EncoderInput(size, tuple(windows), (len(windows), 3, side, side), whole + rows * (columns + 1))

@@ -16,7 +16,9 @@ def smart_resize(size: Size, factor: int, fewest: int, most: int) -> Size:
     """
     height, width = size
     if max(size) / min(size) > _MOST_ELONGATED:
-        raise ValueError(f"the longer side of {width} x {height} pixels is over {_MOST_ELONGATED} times the shorter one")
+        raise ValueError(
+            f"the longer side of {width} x {height} pixels is over {_MOST_ELONGATED} times the shorter one"
+        )
     rows, columns = round(height / factor) * factor, round(width / factor) * factor
     if rows * columns > most:
         shrink = math.sqrt(height * width / most)
