@@ -97,6 +97,21 @@ def test_fields_by_path(tmp_path: Path, array: Any) -> None:
         feedline.open(path, fields="image=scan/x")
 
 
+def test_links_are_followed_within_a_file(tmp_path: Path, array: Any) -> None:
+    path = made(tmp_path / "a.h5", scan__volume=(array, CASES["gzip"]))
+    made(tmp_path / "b.h5", x=(array, {}))
+    with h5py.File(path, "r+") as file:
+        file["alias"] = h5py.SoftLink("/scan/volume")
+        file["group"] = h5py.SoftLink("/scan")
+        file["dangling"] = h5py.SoftLink("/nothing")
+        file["outside"] = h5py.ExternalLink(str(tmp_path / "b.h5"), "/x")
+    for name in ("alias", "group/volume"):
+        assert np.array_equal(feedline.open(path, fields=f"image={name}")[0].image, array)
+    for name in ("dangling", "outside", "group"):  # offsets of another file would be read from this one
+        with pytest.raises(feedline.ConfigError, match=f"has no dataset '{name}'; it has scan/volume"):
+            feedline.open(path, fields=f"image={name}")
+
+
 def test_h5py_is_imported_only_for_the_first_open(tmp_path: Path, array: Any) -> None:
     path = made(tmp_path / "a.h5", x=(array, CASES["gzip"]))
     feedline.open(path)

@@ -535,7 +535,7 @@ def test_patterns() -> None:
         assert split_files.matching(pattern, paths) == matched, pattern
     with pytest.raises(ConfigError, match=r"\*\* must be a whole name"):
         split_files.matching("a**", paths)
-    with pytest.raises(ConfigError, match=r"there is no file 'x\.csv', which the split 'train' names"):
+    with pytest.raises(ConfigError, match=r"the file 'x\.csv', named by the split 'train', does not exist"):
         split_files.files_of({"train": ["x.csv"]}, paths)
 
 

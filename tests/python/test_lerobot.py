@@ -182,11 +182,13 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
     ("options", "message"),
     [
         ({"delta_timestamps": {"action": [0.0, 0.05]}}, r"0.05 of 'action' is not a multiple of 1/fps = 0.1"),
-        ({"delta_timestamps": {"acton": [0.0]}}, "there is no key 'acton'; the keys are .*action"),
+        ({"delta_timestamps": {"acton": [0.0]}}, "the key 'acton' does not exist; the keys are .*action"),
         ({"delta_timestamps": {"action": []}}, "must be a list of seconds"),
         ({"delta_timestamps": {"task": [0.0]}}, "'task' is text"),
+        ({"delta_timestamps": {"action": [1e300]}}, "1e\\+300 s of 'action' is more than 2147483648 frames"),
+        ({"delta_timestamps": {"action": [-1e17]}}, "is more than 2147483648 frames"),
         ({"delta_timestamps": [0.0]}, "must be a dict"),
-        ({"fields": ["state"]}, "fields: there is no key 'state'"),
+        ({"fields": ["state"]}, "fields: the key 'state' does not exist"),
         ({"delta_timestamps": {"action": [0.0]}, "format": "parquet"}, "delta_timestamps is for LeRobotDatasets"),
     ],
 )
@@ -265,7 +267,7 @@ def test_lengths_that_contradict_the_data_are_an_error(copied: Path) -> None:
     [
         ({"codebase_version": "v9.0"}, "version v9.0; versions v2.0, v2.1 and v3.0 are supported"),
         ({"fps": 0}, "fps must be a number above 0, not 0"),
-        ({"features": {}}, "there are no features"),
+        ({"features": {}}, "it has no features"),
         ({"data_path": "data/{episode}.parquet"}, "data_path contains {episode}"),
         ({"features": {"action": {"shape": [2]}}}, "the feature 'action' has no dtype"),
     ],

@@ -171,7 +171,7 @@ def test_a_forked_child_neither_serves_nor_holds_the_port() -> None:
             os._exit(1 if live_loaders.statistics() else 0)
         _, status = os.waitpid(child, 0)
         assert status == 0
-        assert batches(get(server.url)) == [3], "the parent's server goes on"
+        assert batches(get(server.url)) == [3], "the parent's server still runs"
         server.close()
     with feedline.serve_metrics(port=server.port):
         pass

@@ -228,6 +228,8 @@ def table_of(run: Run) -> dict[str, Row]:
     rows |= {f"mix.{key}": row for key, row in MIX.items()} if mixed else {"mix": lambda run: None}
     rows["checkpoints"] = lambda run: None  # of large JPEGs: tests/python/test_checkpoints.py
     rows["hedge"] = lambda run: None  # of URLs: tests/python/remote/test_verification.py
+    rows["blocks"] = lambda run: None  # of compressed tables: tests/python/test_block_store.py
+    rows["video"] = lambda run: None  # of videos: tests/python/test_videos.py
     auto = run.threads is None
     rows |= {f"controller.{key}": r for key, r in CONTROLLER.items()} if auto else {"controller": lambda run: None}
     return rows

@@ -268,9 +268,37 @@ def test_volumes_of_other_sizes_are_refused(tmp_path: Path, array: Any) -> None:
         opened(pair).random_crop((4, 4, 4))[0]
 
 
+def test_whole_volumes_of_a_sample_may_differ(tmp_path: Path, array: Any) -> None:
+    pair = [(saved(tmp_path / "a.npy", array), saved(tmp_path / "b.npy", np.stack([array[1:], array[:-1]])))]
+    sample = opened(pair, fields=("image", "extra"))[0]
+    assert np.array_equal(sample.image, array)
+    assert np.array_equal(sample.extra, np.stack([array[1:], array[:-1]]))
+
+
+def test_patches_of_one_volume_are_not_split(tmp_path: Path, array: Any) -> None:
+    volumes = opened([saved(tmp_path / f"{i}.npy", array) for i in range(4)])
+    train, valid = volumes.split(0.5, 0.5)
+    assert len(train.random_crop((4, 4, 4), patches=3)) == len(valid.random_crop((4, 4, 4), patches=3)) == 6
+    assert [len(part) for part in volumes.random_crop((4, 4, 4)).split(0.5, 0.5)] == [2, 2]  # one patch of each
+    assert [len(part) for part in volumes.center_crop((4, 4, 4)).split(0.5, 0.5)] == [2, 2]
+    patches = volumes.random_crop((4, 4, 4), patches=3)
+    for cropped in (patches, volumes.grid_patches((20, 12, 28))):
+        with pytest.raises(feedline.ConfigError, match=r"split: patches of one volume.*split the volumes first"):
+            cropped.split(0.5, 0.5)
+        with pytest.raises(feedline.ConfigError, match="split the volumes first"):
+            cropped.split(k_fold=2, fold=0)
+    parts = patches.split(k_fold=2, fold=0, groups=[i // 3 for i in range(12)])
+    assert [len(part) for part in parts] == [6, 6]
+
+
+def test_volumes_are_not_shown(tmp_path: Path, array: Any) -> None:
+    with pytest.raises(feedline.ConfigError, match="have no image"):
+        opened(saved(tmp_path / "a.npy", array)).show()
+
+
 def test_small_volumes_are_refused_or_padded(tmp_path: Path, array: Any) -> None:
     path = saved(tmp_path / "a.npy", array[:5])
-    with pytest.raises(feedline.DataError, match=r"fewer than a patch along axis 0, which has 8.*pad"):
+    with pytest.raises(feedline.DataError, match=r"fewer than a patch along axis 0, which has 8.*pad_if_needed=True"):
         opened(path).random_crop((8, 8, 8))[0]
     for patches in (opened(path).random_crop((8, 8, 8), pad_if_needed=True), opened(path).center_crop((8, 8, 8))):
         image = patches[0].image
@@ -382,13 +410,13 @@ def test_nifti_with_time_is_cropped_in_space(tmp_path: Path) -> None:
         (lambda d: d.random_crop((8, 8, 8), patches=0), "patches"),
         (lambda d: d.random_crop((8, 8, 8), padding=1), "padding is not supported for volumes"),
         (lambda d: d.random_crop((8, 8, 8), foreground="mask"), "foreground must be"),
-        (lambda d: d.random_crop((8, 8, 8), foreground=("none", 0.5)).schema, "no volume 'none'"),
+        (lambda d: d.random_crop((8, 8, 8), foreground=("none", 0.5)).schema, "the volume 'none' does not exist"),
         (lambda d: d.random_crop((8, 8, 8), foreground=("image", 1.5)).schema, "share must be from 0 to 1"),
         (lambda d: d.grid_patches((8, 8, 8), overlap=8), "overlap must be"),
         (lambda d: d.center_crop((8, 8, 8)).random_crop((4, 4, 4)), "already are patches"),
         (lambda d: d.random_flip().schema, "crop first"),
         (lambda d: d.center_crop((8, 8, 8)).random_flip((3,)).schema, "axes must be 0, 1 or 2"),
-        (lambda d: d.center_crop((8, 8)).random_flip((2,)).schema, "there is no axis 2"),
+        (lambda d: d.center_crop((8, 8)).random_flip((2,)).schema, "axis 2 does not exist"),
         (lambda d: d.center_crop((8, 8)).random_affine(10).schema, "three axes"),
         (lambda d: d.center_crop((8, 8, 4)).random_rotate90((1, 2)).schema, "8 and 4 voxels"),
         (lambda d: d.center_crop((8, 8, 8)).random_gamma((0, 1)).schema, "gamma"),

@@ -86,7 +86,9 @@ def test_an_installed_feedline_is_found_and_the_example_builds(installed: Path, 
 
 def test_only_public_headers_and_libraries_are_installed(installed: Path) -> None:
     headers = {path.name for path in installed.rglob("*") if path.suffix in (".h", ".def")}
-    assert headers == {path.name for path in (ROOT / "include" / "feedline").iterdir() if path.suffix in (".h", ".def")}
+    assert headers == {
+        path.name for path in (ROOT / "include" / "feedline").rglob("*") if path.suffix in (".h", ".def")
+    }
     rest = {path.suffix for path in installed.rglob("*") if path.is_file() and path.suffix not in (".h", ".def")}
     assert rest == {".a", ".cmake"}
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Datasets of volumes: N-D arrays of which samples are patches.
+// Datasets of volumes: N-D arrays, whose patches are samples.
 
 #include <cstdint>
 #include <optional>

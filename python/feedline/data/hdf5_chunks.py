@@ -117,10 +117,10 @@ def _dataset(file: Any, path: str, array: str, h5py: Any) -> Any:
     names: list[str] = []
     file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
     name = array.strip("/") or (names[0] if len(names) == 1 else "")
-    if name not in names:
+    dataset = file.get(name) if name else None  # follows soft links
+    if not isinstance(dataset, h5py.Dataset) or dataset.file.filename != file.filename:
         what = f"has no dataset {array!r}" if array else 'has several datasets: name one with fields=, "image=PATH"'
         raise ConfigError(f"open: {path!r} {what}; it has {', '.join(names[:20])}{', ...' if len(names) > 20 else ''}")
-    dataset = file[name]
     if dataset.dtype.kind not in "biuf" or not dataset.shape or 0 in dataset.shape:
         raise ConfigError(
             f"open: the dataset {name!r} of {path!r} has the dtype {dataset.dtype} and shape {dataset.shape}; volumes "

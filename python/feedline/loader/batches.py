@@ -71,7 +71,7 @@ def tuple_type(names: tuple[str, ...], unopened: tuple[UnopenedColumn, ...] = ()
             return tuple.__getitem__(batch, key)
         name = key if key in names else attribute_names((key,))[0]
         if name not in names:
-            raise KeyError(f"there is no field {key!r}; the fields are {', '.join(names)}")
+            raise KeyError(f"the field {key!r} does not exist; the fields are {', '.join(names)}")
         return tuple.__getitem__(batch, names.index(name))
 
     members = {

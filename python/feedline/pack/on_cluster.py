@@ -41,7 +41,7 @@ def pack_on(
     if found is None:
         spans = ranges(shard_count(source, **plan))
         if not spans:
-            raise ConfigError("pack: there are no samples to pack")
+            raise ConfigError("pack: the dataset has no samples")
         shared = (pack, source, destination.shown, {**plan, **others, "num_workers": threads})
         done, already = 0, 0
         tell = progress or (lambda done, total: None)

@@ -18,7 +18,8 @@ class PngPixels {
   void prepare(const PngHeader& header, std::span<const std::byte> palette, ColorMode mode);
   // Prepares to decode labels (see labels.h). Samples with 16 bits are then written in the machine's byte order.
   void prepare_labels(const PngHeader& header);
-  // Prepares to decode the stored samples of all channels, unscaled; 16 bits likewise. Requires: there is no palette.
+  // Prepares to decode the stored samples of all channels, unscaled, also those of 16 bits. Requires: an image without
+  // a palette.
   void prepare_samples(const PngHeader& header);
   // Converts pixels first ... first + count - 1 of a raw row (unfiltered, big-endian, packed) to `out`.
   void convert(const std::uint8_t* row, int first, int count, std::uint8_t* out) const;

@@ -127,7 +127,7 @@ Result<std::shared_ptr<const RecordFormat>> EpisodeFormat::open(EpisodeOptions o
                                                                 std::vector<std::shared_ptr<const RecordFormat>> images,
                                                                 const Wrap& wrap) {
   if (options.columns.empty()) return config_error("a dataset of episodes needs at least one column");
-  if (options.ends.empty() || options.ends.back() <= 0) return config_error("there are no episodes");
+  if (options.ends.empty() || options.ends.back() <= 0) return config_error("the dataset has no episodes");
   for (std::int64_t before = 0; const std::int64_t end : options.ends)
     if (std::exchange(before, end) > end) return config_error("the ends of the episodes do not ascend");
   std::vector<FieldDescription> fields;

@@ -115,8 +115,8 @@ Result<std::shared_ptr<const PatchPlan>> plan_patch(const std::vector<Operation>
     if (step.operation->may_interpolate() && axes < 3)
       return config_error(name + ": the patches must have three axes, not " + std::to_string(axes));
     if (step.operation->largest_axis() >= axes)
-      return config_error(name + ": there is no axis " + std::to_string(step.operation->largest_axis()) +
-                          "; the patches have " + std::to_string(axes));
+      return config_error(name + ": axis " + std::to_string(step.operation->largest_axis()) +
+                          " does not exist; the patches have " + std::to_string(axes));
     if (const auto equal = step.operation->equal_axes()) {
       // operations use the last three axes, or the first three for NIfTI; only patches with more axes differ
       const auto& size = plan->patch->size;
@@ -132,7 +132,7 @@ Result<std::shared_ptr<const PatchPlan>> plan_patch(const std::vector<Operation>
   if (plan->random && !plan->random->foreground.empty()) {
     const auto found = std::ranges::find(fields, plan->random->foreground, &PatchField::name);
     if (found == fields.end() || !found->is_volume)
-      return config_error("random_crop: foreground: there is no volume '" + plan->random->foreground + "'");
+      return config_error("random_crop: foreground: the volume '" + plan->random->foreground + "' does not exist");
     plan->foreground = static_cast<std::size_t>(found - fields.begin());
   }
   return plan;
@@ -176,7 +176,7 @@ Result<void> VolumePath::draw(const memory::Record::Field& stored, FieldWork& wo
   const Axes axes(*plan_, volume);
   Shape cropped;
   for (std::size_t i = axes.count; i-- > 0;) cropped = cropped.with_front(shape[axes.first + i]);
-  if (scratch.is_drawn) {
+  if (scratch.is_drawn && plan_->patch) {  // whole volumes may differ
     if (cropped == scratch.shape) return {};
     return data_error("the volume has " + cropped.to_string() + " voxels, and another volume of the sample has " +
                           scratch.shape.to_string() + "; all must have the same number",
@@ -219,7 +219,7 @@ Result<void> VolumePath::draw(const memory::Record::Field& stored, FieldWork& wo
       if (!plan_->patch->pad)
         return data_error("the volume has " + cropped.to_string() + " voxels, fewer than a patch along axis " +
                               std::to_string(i) + ", which has " + std::to_string(size) +
-                              "; use smaller patches, or pad=True",
+                              "; use smaller patches, or pad_if_needed=True",
                           "transform");
       at = room / 2 - (room % 2 != 0 ? 1 : 0);
     } else if (plan_->patch && !plan_->random) {

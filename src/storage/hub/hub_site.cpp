@@ -162,8 +162,8 @@ std::string HubSite::reason(const ResponseHead& head, std::string_view body) con
         (has_token ? "; a fine-grained token also needs the permission to read gated repositories"
                    : ", and " + log_in));
   } else if (code == "RepoNotFound" || (code.empty() && head.status == 401)) {
-    add(has_token ? "there is no such dataset, or the token may not read it: check the name and the token"
-                  : "there is no such dataset, or it is private: check the name; for a private one, " + log_in);
+    add(has_token ? "the dataset does not exist, or the token may not read it: check the name and the token"
+                  : "the dataset does not exist, or it is private: check the name; for a private one, " + log_in);
   } else if (code == "RevisionNotFound") {
     add("the dataset has no such branch, tag or commit: correct the text after '@'");
   } else if (code == "EntryNotFound") {

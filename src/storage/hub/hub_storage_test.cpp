@@ -9,6 +9,7 @@
 #include <ctime>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <thread>
 
@@ -115,10 +116,14 @@ TEST_F(HubStorageTest, ConcurrentReadsWaitForOneRedirect) {
 }
 
 TEST_F(HubStorageTest, ReadsDoNotWaitForARedirectWhoseReadWasCancelled) {
-  std::atomic<int> delayed{1};
-  std::atomic<bool> is_read{false};
-  hub_answers_ = [&](const ServedRequest& request) {
-    if (request.target.find("/resolve/") != request.target.npos && delayed-- > 0) is_read.wait(false);
+  // shared with the server's thread, which may look at it after this test has returned
+  struct Delay {
+    std::atomic<int> delayed{1};
+    std::atomic<bool> is_read{false};
+  };
+  const auto delay = std::make_shared<Delay>();
+  hub_answers_ = [this, delay](const ServedRequest& request) {
+    if (request.target.find("/resolve/") != request.target.npos && delay->delayed-- > 0) delay->is_read.wait(false);
     return usual_answer(request);
   };
   const auto storage = this->storage();
@@ -130,8 +135,8 @@ TEST_F(HubStorageTest, ReadsDoNotWaitForARedirectWhoseReadWasCancelled) {
   while (resolved() == 0) std::this_thread::sleep_for(1ms);
   queue->cancel(fetch);
   EXPECT_EQ(read(*storage, "a.bin"), kContent.substr(100, 50)) << "while the first redirect is still awaited";
-  is_read = true;
-  is_read.notify_all();
+  delay->is_read = true;
+  delay->is_read.notify_all();
 }
 
 TEST_F(HubStorageTest, AnExpiredUrlIsRenewedOnce) {

@@ -35,7 +35,7 @@ AxisSpan source_span(const AxisRequest& request);
 struct AxisWeights {
   int taps = 0;                  // the maximum number of weights of any position
   std::vector<int> first, used;  // per output position; relative to the origin
-  std::vector<double> weights;   // taps per output position, of which those from used on are 0
+  std::vector<double> weights;   // taps per output position; those from `used` on are 0
 
   // origin: the source position that is stored as 0.
   void compute(const AxisRequest& request, int origin);

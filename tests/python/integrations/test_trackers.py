@@ -93,6 +93,7 @@ def test_tensorboard_files_contain_the_numbers(tmp_path: Path) -> None:
 def test_mlflow_stores_the_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow = pytest.importorskip("mlflow", reason="mlflow is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    monkeypatch.setenv("MLFLOW_ASYNC_LOGGING_THREADPOOL_SIZE", "1")  # its threads create a folder at the same time
     mlflow.set_tracking_uri(f"file:{tmp_path}")
     mlflow.set_experiment("feedline")
     with rows().loader(3, output="numpy") as loader, mlflow.start_run() as run:

@@ -101,7 +101,7 @@ def test_a_cell_without_a_loop_reports_that_none_was_seen(shell: Any) -> None:
 
 def test_experiments_are_made_on_a_copy_and_leave_the_cells_own_state(shell: Any) -> None:
     run(shell, SETUP)
-    found = run(shell, f"%%feedline --budget 6s\n{LOOP}")
+    found = run(shell, f"%%feedline --budget 20s\n{LOOP}")
     rungs = {rung["workers"]: rung for rung in found.record["ladder"]["rungs"]}
     assert rungs and min(rungs) == 0, found.record["notes"]
     assert shell.user_ns["seen"] == list(range(60))

@@ -143,7 +143,7 @@ def files_of(patterns: Mapping[str, Sequence[str]], paths: Sequence[str]) -> dic
         for pattern in wanted:
             matched = matching(pattern, paths)
             if not matched and not has_wildcard(pattern):
-                raise ConfigError(f"open: there is no file {pattern!r}, which the split {split!r} names")
+                raise ConfigError(f"open: the file {pattern!r}, named by the split {split!r}, does not exist")
             files += matched
         found[split] = files
     return found

@@ -144,7 +144,8 @@ class _Painter:
     def __init__(self, dataset: DrawnDataset) -> None:
         self._pillow, self._draw = _pillow()
         self._classes = dataset.classes
-        if not any(name == "image" or kind == "image" for name, kind, *_ in dataset._engine.roles()):
+        roles = dataset._engine.roles()
+        if not any(kind == "image" or (name == "image" and kind != "volume") for name, kind, *_ in roles):
             raise ConfigError("show: the samples of this dataset have no image")
         self._engine = dataset.collate("list")._engine  # images of any size
         self._roles = {name: _Role(kind, form) for name, kind, form, _ in self._engine.roles()}

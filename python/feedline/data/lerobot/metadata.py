@@ -102,7 +102,7 @@ def read(folder: Folder) -> Metadata:
         folder.damaged(_INFO, f"fps must be a number above 0, not {fps!r}")
     described = info.get("features")
     if not isinstance(described, dict) or not described:
-        folder.damaged(_INFO, "there are no features")
+        folder.damaged(_INFO, "it has no features")
     features = [_feature(folder, key, value) for key, value in described.items()]
     reader: Callable[..., Metadata]
     if version in ("v3.0", "3.0"):

@@ -16,6 +16,7 @@ from ..storage import node_cache
 from . import metadata
 from .metadata import Feature, Metadata
 
+_MOST_STEPS = 2**31  # of a window, in either direction
 _TOLERANCE_S = 1e-4  # of delta_timestamps, as in lerobot
 _TASK = "task"
 
@@ -51,7 +52,7 @@ def open_lerobot(source: str, fields: Any, delta_timestamps: Any, cache: Any, ca
 
 def _require_key(argument: str, key: Any, keys: Sequence[str]) -> None:
     if key not in keys:
-        raise ConfigError(f"open: {argument}: there is no key {key!r}; the keys are {', '.join(keys)}")
+        raise ConfigError(f"open: {argument}: the key {key!r} does not exist; the keys are {', '.join(keys)}")
 
 
 def _steps_of(delta_timestamps: Any, read: Metadata, wanted: Sequence[str]) -> Steps:
@@ -77,6 +78,8 @@ def _steps_of(delta_timestamps: Any, read: Metadata, wanted: Sequence[str]) -> S
 def _step(key: str, time: Any, fps: float) -> int:
     seconds = arguments.real("open", f"delta_timestamps[{key!r}]", time)
     step = round(seconds * fps)
+    if abs(step) > _MOST_STEPS:
+        raise ConfigError(f"open: delta_timestamps: {seconds} s of {key!r} is more than {_MOST_STEPS} frames")
     if abs(step / fps - seconds) > _TOLERANCE_S:
         raise ConfigError(
             f"open: delta_timestamps: {seconds} of {key!r} is not a multiple of 1/fps = {1 / fps:.6g} s within "

@@ -112,7 +112,7 @@ class Sound(Operations):
         ``offset`` and ``duration`` of :meth:`audio` are seconds after the change of speed.
 
         Args:
-            factors: multiples of 0.001, of which one is drawn for each sample and epoch; values above 1 are faster.
+            factors: multiples of 0.001; one is drawn for each sample and epoch, and values above 1 are faster.
         """
         return self._operation("speed_perturbation", fields, factors=factors)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self
@@ -84,6 +85,10 @@ class Splits:
                 not exist, or there are fewer samples, samples of a class (without ``groups``) or groups than folds.
             DataError: with ``by_class`` or ``groups``, a sample cannot be read.
         """
+        if groups is None and self._has_several_patches():
+            raise ConfigError(
+                "split: patches of one volume would be in several parts; split the volumes first, then crop them"
+            )
         if k_fold is not None:
             return self._fold(parts, k_fold, fold, seed, by_class, groups)
         if fold is not None or groups is not None:
@@ -98,6 +103,11 @@ class Splits:
                 Call("split", tuple(counts), {"seed": number, "by_class": classes or False}, i),
             )
         return made
+
+    def _has_several_patches(self) -> bool:
+        """Returns whether several samples are patches of the same volume: their keys then end with a number."""
+        names = tuple(operation.partition("(")[0] for operation in self._engine.operations())
+        return bool({"random_patch", "grid_patch"} & {*names} and re.search(r"#[0-9]+$", self._engine.key(0)))
 
     def _fold(
         self, parts: Sequence[Any], k_fold: Any, fold: Any, seed: Any, by_class: Any, groups: Any

@@ -104,6 +104,8 @@ def _ask_the_copy(
     found = _read(session)
     if found is None:
         return {"refused": "the copy of the script's process exited or hung before it finished its measurements"}
+    if not (found.get("rungs") or found.get("refused") or found.get("finished")):
+        found["refused"] = f"no measurement finished within {budget:.0f} s"
     return found
 
 

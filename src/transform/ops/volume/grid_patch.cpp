@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transform/drawer.h"
-#include "transform/operation/argument_checks.h"
-#include "transform/operation/description.h"
 #include "transform/operation/inference.h"
 #include "transform/operation/operation_definition.h"
+#include "transform/ops/volume/patch_arguments.h"
 
 namespace feedline::transform {
 namespace {
@@ -15,18 +14,9 @@ class GridPatch final : public OperationWith<GridPatch, op::GridPatch> {
   static constexpr auto kArguments =
       std::to_array<Argument>({argument<&op::Patch::size>("size"), argument<&op::Patch::pad>("pad")});
 
-  std::string describe() const override {
-    std::string text = "(";
-    for (const int extent : args_.size) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-    text += args_.pad ? "), pad=True" : ")";
-    return text;
-  }
+  std::string describe() const override { return describe_patch(args_); }
   Properties properties() const override { return {.stage = Stage::kVolume, .patch = &args_, .is_grid_patch = true}; }
-  Result<void> infer(Inference& /*image*/) const override {
-    if (args_.size.empty()) return config_error("size must have one number of voxels per cropped axis");
-    for (const int extent : args_.size) FEEDLINE_CHECK_OK(check_side("size", extent));
-    return {};
-  }
+  Result<void> infer(Inference& /*image*/) const override { return check_patch(args_); }
   Result<void> draw(Drawer& /*drawer*/) const override { return {}; }
 };
 

@@ -4,6 +4,7 @@
 #include "transform/operation/description.h"
 #include "transform/operation/inference.h"
 #include "transform/operation/operation_definition.h"
+#include "transform/ops/volume/patch_arguments.h"
 
 namespace feedline::transform {
 namespace {
@@ -18,9 +19,7 @@ class RandomPatch final : public OperationWith<RandomPatch, op::RandomPatch> {
        argument<&op::RandomPatch::values>("values")});
 
   std::string describe() const override {
-    std::string text = "(";
-    for (const int extent : args_.size) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-    text += args_.pad ? "), pad=True" : ")";
+    std::string text = describe_patch(args_);
     if (args_.foreground.empty()) return text;
     text += ", foreground=(\"" + args_.foreground + "\", " + number(args_.share);
     if (!args_.values.empty()) {
@@ -35,8 +34,7 @@ class RandomPatch final : public OperationWith<RandomPatch, op::RandomPatch> {
     return {.stage = Stage::kVolume, .is_random = true, .patch = &args_, .random_patch = &args_};
   }
   Result<void> infer(Inference& /*image*/) const override {
-    if (args_.size.empty()) return config_error("size must have one number of voxels per cropped axis");
-    for (const int extent : args_.size) FEEDLINE_CHECK_OK(check_side("size", extent));
+    FEEDLINE_CHECK_OK(check_patch(args_));
     if (args_.foreground.empty()) return {};
     if (!(args_.share >= 0 && args_.share <= 1))
       return config_error("foreground: the share must be from 0 to 1, got " + shown(args_.share));
