@@ -267,13 +267,13 @@ class _Tokenized:
         assert self._dataset._preceding is not None
         sample = dict(self._dataset._preceding._engine.sample(index, 0, 0))
         try:
-            (ids, mask, _), inputs = function.chat(sample, length=self._length)
+            tokens, inputs = function.chat(sample, length=self._length)
         except BadField as error:
             raise self.error("", error.field, f"{error} [sample {index}]") from error.__cause__
         except UnusableFunction as error:
             raise ConfigError(f"{_WHERE}: {error}") from None
         sizes = np.array([one.size for one in inputs], np.int32).reshape(-1, 2)
-        return Document("", Tokens(ids, mask, sizes))
+        return Document("", tokens._replace(images=sizes))
 
     def error(self, key: str, field: str, why: str) -> DataError:
         return DataError(f"{_WHERE}: field '{field}': {why} [dataset {self.shown}]", dataset=self.shown)

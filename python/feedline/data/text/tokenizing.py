@@ -129,8 +129,8 @@ class ChatTokens:
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         messages = _value(sample, self.field, (IDS, MASK))
         tools = self.tools if self.tools in sample else None
-        ids, mask = self._tokens(Conversation(messages, None if tools is None else sample[tools]))
-        made: dict[str, dict[str, Any]] = {self.field: {IDS: ids, MASK: mask}}
+        chat = self._tokens(Conversation(messages, None if tools is None else sample[tools]))
+        made: dict[str, dict[str, Any]] = {self.field: {IDS: chat.ids, MASK: chat.mask}}
         return _replaced(sample, made | ({tools: {}} if tools else {}))
 
     def identity(self) -> dict[str, Any]:
