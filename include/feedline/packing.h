@@ -47,7 +47,7 @@ struct PackPiece {
 // The segments of a batch: the pieces of documents, with their padding, and the rest of each row that is not full.
 struct PackSegments {
   std::uint64_t count = 0;
-  std::uint64_t longest = 0;  // tokens
+  std::uint64_t longest = 0;                  // tokens
   std::vector<std::uint64_t> documents = {};  // of the pieces, in the order of the rows
 };
 

@@ -7,7 +7,7 @@ import concurrent.futures
 import itertools
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import Error
 from . import batches
+from .array_pool import ArrayPool
 from .loader import Output
 from .packed_loader import B, PackedLoader
 
@@ -27,8 +28,12 @@ class BatchImages(Protocol):
 
     names: tuple[str, ...]  # of the arrays: the values, and the integers of each image
 
-    def allocate(self, documents: Sequence[int]) -> tuple[list[Any], list[Any]]:
-        """Returns the arrays of a batch, and for each document the part of the values that its images fill, or None."""
+    def allocate(
+        self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """Returns the arrays of a batch, and for each document the part of the values that its images fill, or None.
+        ``empty`` returns a float32 array of a shape for the values.
+        """
 
     def read(self, document: int, out: Any) -> None:
         """Writes the values of a document's images. Any thread may call it. Raises DataError, StorageError."""
@@ -80,6 +85,7 @@ class ImagePackedLoader(PackedLoader[B]):
             (*batches.attribute_names(self._engine.field_names), "max_seqlen", *images.names)
         )
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
+        self._memory = ArrayPool()
         self._pending: deque[_Pending] = deque()
         self._taking = threading.Lock()
         self._run: int | None = None  # of the pending batches
@@ -120,7 +126,7 @@ class ImagePackedLoader(PackedLoader[B]):
         if arrays is None:
             self._at_end = True
             return
-        images, parts = self._images.allocate(documents)
+        images, parts = self._images.allocate(documents, self._memory.empty)
         if self._pool is None:
             self._pool = concurrent.futures.ThreadPoolExecutor(self._threads, "feedline-images")
         read = self._images.read
@@ -231,6 +237,7 @@ class ImagePackedLoader(PackedLoader[B]):
         self._forget()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+        self._memory.clear()
 
 
 def mrope_positions(ids: Any, documents: Any, image_id: int, grids: Any, merge: int) -> Any:

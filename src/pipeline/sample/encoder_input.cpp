@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs of vision encoders: decoded, resized and normalized in one pass over the rows of each window.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
+#include <vector>
 
 #include "base/guarded.h"
 #include "decode/decoder.h"
 #include "feedline/image.h"
 #include "memory/pixels.h"
+#include "transform/kernels/kernels.h"
 #include "transform/kernels/variants.h"
 #include "transform/resizer.h"
 
@@ -35,58 +38,66 @@ Result<void> check(const EncoderInput& input, std::uint64_t size) {
   return {};
 }
 
-// Writes rows of pixels to the output of one window.
+// Writes rows of pixels to the output of one window. Patches are written when their last row has arrived, so that the
+// output is written in sequence.
 class WindowWriter {
  public:
-  WindowWriter(const EncoderInput& input, const Box& window, float* out) : input_(input), window_(window), out_(out) {}
+  WindowWriter(const EncoderInput& input, const Box& window, const transform::Kernels& kernels, float* out)
+      : input_(input), window_(window), kernels_(kernels), out_(out), strip_(stride() * rows()) {}
 
-  // `pixels` has the window's width.
-  void write(const std::uint8_t* pixels, int y) const {
+  // `pixels` has the window's width. Rows are written in ascending order.
+  void write(const std::uint8_t* pixels, int y) {
+    const auto row = static_cast<std::size_t>(y);
+    std::array<std::uint8_t*, kChannels> planes{};
+    for (std::size_t c = 0; c < kChannels; ++c) planes[c] = strip_.data() + row % rows() * stride() + c * width();
+    kernels_.split(pixels, window_.width, planes.data());
     if (input_.patch == 0) {
-      write_planes(pixels, y);
-    } else {
-      write_patches(pixels, y);
+      for (std::size_t c = 0; c < kChannels; ++c)
+        look_up(planes[c], width(), c, out_ + (c * static_cast<std::size_t>(window_.height) + row) * width());
+    } else if (row % rows() == rows() - 1) {
+      write_patches(row / rows());
     }
   }
 
  private:
-  void write_planes(const std::uint8_t* pixels, int y) const {
-    const auto width = static_cast<std::size_t>(window_.width);
-    for (std::size_t c = 0; c < kChannels; ++c) {
-      const auto& values = input_.values[c];
-      float* const out = out_ + (c * static_cast<std::size_t>(window_.height) + static_cast<std::size_t>(y)) * width;
-      for (std::size_t x = 0; x < width; ++x) out[x] = values[pixels[x * kChannels + c]];
-    }
+  std::size_t width() const { return static_cast<std::size_t>(window_.width); }
+  std::size_t stride() const { return width() * kChannels; }
+  std::size_t rows() const { return static_cast<std::size_t>(std::max(input_.patch, 1)); }
+
+  void look_up(const std::uint8_t* in, std::size_t count, std::size_t channel, float* out) const {
+    const auto& values = input_.values[channel];
+    for (std::size_t i = 0; i < count; ++i) out[i] = values[in[i]];
   }
 
-  void write_patches(const std::uint8_t* pixels, int y) const {
-    const auto side = static_cast<std::size_t>(input_.patch), merge = static_cast<std::size_t>(input_.merge);
-    const auto frames = static_cast<std::size_t>(input_.frames);
-    const std::size_t columns = static_cast<std::size_t>(window_.width) / side;
-    const std::size_t grid_row = static_cast<std::size_t>(y) / side, patch_row = static_cast<std::size_t>(y) % side;
-    const std::size_t frame = side * side, patch = kChannels * frames * frame;
-    const std::size_t first = grid_row / merge * merge * columns + grid_row % merge * merge;
+  void write_patches(std::size_t grid_row) const {
+    const std::size_t side = rows(), merge = static_cast<std::size_t>(input_.merge);
+    const std::size_t frames = static_cast<std::size_t>(input_.frames), frame = side * side;
+    const std::size_t columns = width() / side;
+    float* const first = out_ + (grid_row / merge * merge * columns + grid_row % merge * merge) * patch_size();
     for (std::size_t column = 0; column < columns; ++column) {
-      float* const out = out_ + (first + column / merge * merge * merge + column % merge) * patch + patch_row * side;
-      const std::uint8_t* const in = pixels + column * side * kChannels;
-      for (std::size_t c = 0; c < kChannels; ++c) {
-        const auto& values = input_.values[c];
-        float* const line = out + c * frames * frame;
-        for (std::size_t x = 0; x < side; ++x) line[x] = values[in[x * kChannels + c]];
-        for (std::size_t t = 1; t < frames; ++t) std::memcpy(line + t * frame, line, side * sizeof(float));
+      float* out = first + (column / merge * merge * merge + column % merge) * patch_size();
+      for (std::size_t c = 0; c < kChannels; ++c, out += frames * frame) {
+        const std::uint8_t* const in = strip_.data() + c * width() + column * side;
+        for (std::size_t y = 0; y < side; ++y) look_up(in + y * stride(), side, c, out + y * side);
+        for (std::size_t t = 1; t < frames; ++t) std::memcpy(out + t * frame, out, frame * sizeof(float));
       }
     }
   }
 
+  std::size_t patch_size() const { return kChannels * static_cast<std::size_t>(input_.frames) * rows() * rows(); }
+
   const EncoderInput& input_;
   const Box window_;
+  const transform::Kernels& kernels_;
   float* out_;
+  std::vector<std::uint8_t> strip_;  // the last rows(), each as three planes
 };
 
 void write_window(const EncoderInput& input, const ImageWindow& one, memory::PixelView image,
                   transform::Resizer& resizer, float* out) {
   const Box& window = one.window;
-  const WindowWriter writer(input, window, out);
+  const transform::Kernels& kernels = transform::active_kernels();
+  WindowWriter writer(input, window, kernels, out);
   const int left = std::max(window.left, 0), top = std::max(window.top, 0);
   const int right = std::min(window.left + window.width, one.resized.width);
   const int bottom = std::min(window.top + window.height, one.resized.height);
@@ -96,7 +107,7 @@ void write_window(const EncoderInput& input, const ImageWindow& one, memory::Pix
   if (has_pixels)
     resizer.begin(
         {{image.height, image.width}, one.resized, {left, top, right - left, bottom - top}, input.interpolation}, image,
-        transform::active_kernels());
+        kernels);
   for (int y = 0; y < window.height; ++y) {
     const std::uint8_t* pixels = row.data();
     if (has_pixels && window.top + y >= top && window.top + y < bottom) {

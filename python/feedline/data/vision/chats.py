@@ -74,7 +74,7 @@ class ImageChatTokens(ChatTokens):
         _value(sample, self.field, made)
         encoded = self.images(sample)
         chat = self.chat(sample, encoded)
-        values = pixel_values(self.processor, chat.inputs)
+        values = np.empty(values_shape(self.processor, chat.inputs), np.float32)
         at = 0
         for number, (image, one) in enumerate(zip(encoded, chat.inputs, strict=False)):
             try:
@@ -160,10 +160,10 @@ class ImageChatTokens(ChatTokens):
         return min(most, begin), whole
 
 
-def pixel_values(processor: Processor, inputs: Sequence[EncoderInput]) -> Any:
-    """Returns unwritten float32 values for images, which are concatenated along the first dimension."""
+def values_shape(processor: Processor, inputs: Sequence[EncoderInput]) -> tuple[int, ...]:
+    """Returns the shape of the values of images, which are concatenated along the first dimension."""
     rows = sum(one.shape[0] for one in inputs)
-    return np.empty((rows, *(inputs[0].shape[1:] if inputs else processor.row_shape())), np.float32)
+    return rows, *(inputs[0].shape[1:] if inputs else processor.row_shape())
 
 
 def facts(processor: Processor, inputs: Sequence[EncoderInput]) -> Any:

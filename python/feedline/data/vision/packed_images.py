@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from ...errors import DataError, Error
 from ...loader.image_packed_loader import mrope_positions
 from ..map.mapping import BadField
-from .chats import PIXELS, ImageChatTokens, facts, pixel_values
+from .chats import PIXELS, ImageChatTokens, facts, values_shape
 from .processors import EncoderInput
 
 
@@ -38,11 +38,13 @@ class PackedImages:
         sizes = self._sizes[begin : int(self._ends[document])].tolist()
         return [self._function.processor.input_of((height, width)) for height, width in sizes]
 
-    def allocate(self, documents: Sequence[int]) -> tuple[list[Any], list[Any]]:
+    def allocate(
+        self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
+    ) -> tuple[list[Any], list[Any]]:
         processor = self._function.processor
         inputs = [self.inputs_of(document) for document in documents]
         every = [one for of_one in inputs for one in of_one]
-        values = pixel_values(processor, every)
+        values = empty(values_shape(processor, every))
         parts: list[Any] = []
         at = 0
         for of_one in inputs:
