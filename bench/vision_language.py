@@ -5,11 +5,11 @@
 
     python bench/vision_language.py PHOTOS [--samples 64] [--repeat 3] [--workers 2] [--rounds 5]
 
-PHOTOS is a folder of photos. Each sample has two to four JPEGs of 500 to 1,500 pixels, cut out of them. The processor is
-transformers' Qwen2VLProcessor with the limits of Qwen2-VL's published files. Both loaders deliver each sample's tokens
-and pixel values; Feedline's are packed rows of 16,384 tokens, or the samples. Prints images per second of CPU time (user
-and system, of all processes) and of wall time, as the median of the rounds, which alternate between the loaders and
-direction. Files are in the page cache. Needs transformers and torchvision.
+PHOTOS is a folder of photos, from which JPEGs of 500 to 1,500 pixels are cut, two to four for each sample. The
+processor is transformers' Qwen2VLProcessor with the limits of Qwen2-VL's published files. Both loaders deliver each
+sample's tokens and pixel values; Feedline's as packed rows of 16,384 tokens, or as samples. Prints images per second of
+CPU time (user and system, of all processes) and of wall time, as the median of the rounds, which alternate between the
+loaders. Files are in the page cache. Needs transformers and torchvision.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def make_samples(photos: Path, folder: Path, count: int, repeat: int) -> Samples
             width, height = (int(side) for side in rng.integers(500, 1501, 2))
             source = sources[int(rng.integers(len(sources)))]
             scale = max(width / source.width, height / source.height, 1.0)
-            source = source.resize((round(source.width * scale), round(source.height * scale)), Image.Resampling.LANCZOS)
+            source = source.resize(
+                (round(source.width * scale), round(source.height * scale)), Image.Resampling.LANCZOS
+            )
             left, top = (int(rng.integers(0, room + 1)) for room in (source.width - width, source.height - height))
             names.append(f"{number:04}-{image}.jpg")
             source.crop((left, top, left + width, top + height)).save(folder / names[-1], quality=90)

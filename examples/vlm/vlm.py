@@ -4,8 +4,8 @@
     torchrun --nproc-per-node 2 examples/vlm/vlm.py --folder run   # a minute on two cores; Ctrl-C or kill it
     python examples/vlm/vlm.py --folder run                        # resumes, here with one rank
 
-The photos are made, and the model's weights are random, so nothing is downloaded. FOLDER contains the conversations, the
-model, the checkpoint and losses.jsonl, with one line per step.
+The photos are made, and the model's weights are random, so nothing is downloaded. FOLDER contains the conversations,
+the model, the checkpoint and losses.jsonl, with one line per step.
 """
 
 from __future__ import annotations

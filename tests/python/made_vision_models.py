@@ -101,6 +101,42 @@ def model_folder(folder: Path, config: dict[str, Any], template: str = QWEN_TEMP
     return folder
 
 
+def odd_pictures() -> dict[str, bytes]:
+    """Images of other modes, formats and orientations, by a name."""
+    from PIL import Image
+
+    def encoded(image: Any, format: str, **options: Any) -> bytes:
+        file = io.BytesIO()
+        image.save(file, format, **options)
+        return file.getvalue()
+
+    plain = Image.open(io.BytesIO(picture(150, 97, format="PNG")))
+    rng = np.random.default_rng(0)
+    translucent = plain.copy()
+    translucent.putalpha(Image.fromarray(rng.integers(0, 256, (97, 150), np.uint8)))
+    deep = Image.fromarray(rng.integers(0, 65536, (97, 150), np.uint16))
+    found = {
+        "grey.jpg": encoded(plain.convert("L"), "JPEG"),
+        "grey with alpha.png": encoded(plain.convert("LA"), "PNG"),
+        "1 bit.png": encoded(plain.convert("1"), "PNG"),
+        "palette.gif": encoded(plain.convert("P"), "GIF"),
+        "palette with transparency.png": encoded(plain.convert("P"), "PNG", transparency=3),
+        "rgba.png": encoded(translucent, "PNG"),
+        "rgba.webp": encoded(translucent, "WEBP", lossless=True),
+        "cmyk.jpg": encoded(plain.convert("CMYK"), "JPEG"),
+        "16 bit.png": encoded(deep, "PNG"),
+        "progressive.jpg": encoded(plain, "JPEG", progressive=True),
+        "1 x 1.png": encoded(plain.resize((1, 1)), "PNG"),
+        "1 x 200.png": encoded(plain.resize((1, 200)), "PNG"),
+        "large.jpg": picture(3000, 2000),
+    }
+    for orientation in range(2, 9):
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        found |= {f"turned {orientation}.{end}": encoded(plain, end, exif=exif) for end in ("JPEG", "PNG", "WEBP")}
+    return found
+
+
 def picture(width: int, height: int, seed: int = 0, format: str = "JPEG", orientation: int = 1) -> bytes:
     """A smooth image with noise."""
     from PIL import Image

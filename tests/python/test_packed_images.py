@@ -21,6 +21,13 @@ pytest.importorskip("tokenizers")
 
 SAMPLES = 23
 LENGTH = 160
+IMAGES_FIRST = """\
+{% for message in messages %}\
+{% if message.role == 'assistant' %}{% generation %}{{ message.content }}{% endgeneration %}\
+{% elif message.content is string %}{{ message.content }}\
+{% else %}{% for part in message.content %}\
+{% if part.type == 'image' %}<|image_pad|>{% else %}{{ part.text }}{% endif %}\
+{% endfor %}{% endif %}{% endfor %}"""
 IMAGE = 256 + made.SPECIAL.index("<|image_pad|>")
 
 
@@ -120,6 +127,53 @@ def test_truncation_keeps_whole_images(chats: feedline.Dataset) -> None:
         assert any(all_ids[: len(ids)] == ids and every.startswith(values) for all_ids, every in whole)
 
 
+def test_truncated_documents_are_counted(tmp_path: Path, chats: feedline.Dataset) -> None:
+    """With this template, nothing is left of a document whose first image does not fit in a row."""
+    chats = feedline.open(tmp_path / "chats.jsonl", fields=["messages:json", "images:json"]).tokenize(
+        tmp_path / "model", messages="messages", images="images", chat_template=IMAGES_FIRST
+    )
+    whole = [len(chats[number].input_ids) for number in range(SAMPLES)]
+    packed = chats.pack_sequences(9, long="truncate")
+    with packed.loader(2, output="numpy", uneven="exact") as loader:
+        documents = list(itertools.chain.from_iterable(map(documents_of, loader)))
+    counts = packed.count()
+    left = [len(ids) for ids, _ in documents]
+    assert counts["empty"] == 0
+    assert counts["dropped"] == SAMPLES - len(left) > 0
+    assert counts["truncated"] + counts["dropped"] == sum(length > 9 for length in whole)
+    assert counts["tokens"] == sum(left) == sum(whole) - counts["lost_tokens"]
+    cut = counts["truncated"] + counts["dropped"]
+    assert f"images; {cut} documents were truncated by {counts['lost_tokens']} tokens" in packed.explain()
+
+
+def test_a_budget_limits_the_images_in_memory(chats: feedline.Dataset) -> None:
+    packed = chats.pack_sequences(LENGTH, long="truncate")
+    for budget, most in ((None, 2), (1 << 20, 0)):
+        with packed.loader(4, output="numpy", memory_budget=budget) as loader:
+            iterator = iter(loader)
+            next(iterator)
+            assert len(loader._pending) == most
+
+
+def test_memory_in_use_is_not_used_again(chats: feedline.Dataset) -> None:
+    packed = chats.pack_sequences(LENGTH, long="truncate")
+    with packed.loader(2, output="numpy", shuffle=True, seed=3, epochs=3, uneven="exact") as loader:
+        kept = [(batch.pixel_values[:1, ::7], batch.pixel_values[:1, ::7].copy()) for batch in loader]
+    assert len(kept) > 9
+    for view, copy in kept:
+        assert np.array_equal(view, copy)
+
+
+def test_changed_images_are_named(chats: feedline.Dataset, tmp_path: Path) -> None:
+    packed = chats.pack_sequences(LENGTH, long="truncate")
+    (tmp_path / "4-0.jpg").write_bytes(made.picture(300, 200))
+    with (
+        packed.loader(30, output="numpy") as loader,
+        pytest.raises(feedline.DataError, match=r"300 x 200 pixels instead of .* remove .*tokens.*sample 4\]"),
+    ):
+        next(iter(loader))
+
+
 def test_a_damaged_image_is_an_error_or_skipped(chats: feedline.Dataset, tmp_path: Path) -> None:
     packed = chats.pack_sequences(LENGTH, long="truncate")
     bad = tuple(chats[4].input_ids.tolist())
@@ -156,8 +210,8 @@ def test_splitting_is_refused(chats: feedline.Dataset) -> None:
 def test_positions_of_images_are_grids() -> None:
     image = 9
     ids = np.array([[1, 2, *[image] * 6, 3, 4, image, 5, 0, 0]])
-    documents = np.array([[0] * 10 + [1] * 2 + [-1] * 2])
-    made_positions = mrope_positions(ids, documents, image, np.array([[1, 4, 6], [1, 2, 2]]), 2)
+    positions = np.array([[*range(10), 0, 1, 0, 1]])
+    made_positions = mrope_positions(ids, positions, image, np.array([[1, 4, 6], [1, 2, 2]]), 2)
     assert made_positions[:, 0].tolist() == [
         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 0, 1],
         [0, 1, 2, 2, 2, 2, 2, 2, 5, 6, 0, 1, 0, 1],

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import pickle
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,23 @@ def test_the_orientation_is_applied(tmp_path: Path) -> None:
     upright = feedline.decode_image(turned, apply_exif_orientation=True)
     resized = _engine.resize_image(upright, 112, 56, "torch_bicubic")
     assert np.array_equal(out[0, :14], values_of(made.QWEN2, resized)[0, :14, 0])
+
+
+def test_odd_images_are_those_that_pillow_converts(tmp_path: Path) -> None:
+    from PIL import Image, ImageOps
+
+    made_by = processor(tmp_path, made.QWEN2)
+
+    def values(encoded: bytes) -> Any:
+        one = made_by.input_of(_engine.upright_size(encoded))
+        out = np.full(one.shape, np.nan, np.float32)
+        made_by.write(encoded, one, out)
+        return out
+
+    for name, encoded in made.odd_pictures().items():
+        converted = io.BytesIO()
+        ImageOps.exif_transpose(Image.open(io.BytesIO(encoded))).convert("RGB").save(converted, "BMP")
+        assert np.array_equal(values(encoded), values(converted.getvalue())), name
 
 
 def test_damaged_and_changed_images_are_refused(tmp_path: Path) -> None:

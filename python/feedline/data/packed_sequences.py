@@ -180,7 +180,9 @@ class PackedSequences:
 
                 Labels are the next tokens, except for ``"transformers"``. ``"megatron"`` and ``"thd"`` have the label 0
                 where the loss mask is 0.
-            num_workers, memory_budget, rank, world_size, mesh, dp, epochs, device, output, timeout: as for
+            memory_budget: as for :meth:`Dataset.loader`, and also the most bytes of images in memory before their batch
+                is requested; by default, those of three batches. Those of one batch are always in memory.
+            num_workers, rank, world_size, mesh, dp, epochs, device, output, timeout: as for
                 :meth:`Dataset.loader`; ranks are data-parallel ranks. Presets need ``output="torch"``.
             on_error: with ``"skip"``, the labels of a document with a damaged image are -100 and the values of its
                 images 0, which is logged and counted in ``bad_documents``. Only for documents with images.
@@ -204,7 +206,8 @@ class PackedSequences:
 
         Args:
             epoch, shuffle, seed: select the order, as for :meth:`loader`.
-            windows: counts only the first windows.
+            windows: counts only the first windows. With images, ``truncated`` and ``lost_tokens`` are those of all
+                documents.
 
         Returns:
             Numbers of documents: ``documents`` (all), ``empty`` (without tokens, so they are skipped), ``dropped`` and
@@ -225,16 +228,25 @@ class PackedSequences:
         first = arguments.integer("count", "epoch", epoch, low=0, high=_BIG)
         most = None if windows is None else arguments.integer("count", "windows", windows, low=1, high=_BIG)
         counts = loader.pack_counts(first, most)
+        if self._images is not None:
+            nothing_left, (cut, lost) = counts["empty"], self._images.truncated()
+            counts |= {"truncated": cut - nothing_left, "lost_tokens": counts["lost_tokens"] + lost}
+            counts |= {"dropped": counts["dropped"] + nothing_left, "empty": 0}
         places = counts["packs"] * self._options["length"]
         return {**counts, "fill": counts["tokens"] / places if places else 0.0}
 
     def explain(self) -> str:
         """Returns a text with the packs of epoch 0: fill, documents per pack, and documents that are split, truncated,
-        dropped or empty. If there are very many documents, only the first windows are counted.
+        dropped or empty. If there are very many documents, only the first windows are counted. Images have another line,
+        because documents with images are truncated before they are packed.
         """
         options = {"batch_size": 1, "shuffle": True, "num_workers": 1}
         loader = _engine.make_packed_loader(self._engine, options, self._labels or _DEFAULT_LABELS)
-        return "".join(f"{line}\n" for line in loader.explain().split("\n") if line.startswith(("format ", "packing ")))
+        lines = [line for line in loader.explain().split("\n") if line.startswith(("format ", "packing "))]
+        if self._images is not None:
+            cut, lost = self._images.truncated()
+            lines.append(f"images     {self._images.count()} images; {cut} documents were truncated by {lost} tokens")
+        return "".join(f"{line}\n" for line in lines)
 
 
 def make_packed_loader(
@@ -287,7 +299,8 @@ def make_packed_loader(
     kind: Any = PackedLoader
     if images is not None:
         threads = options["num_workers"] or host_limits.usable_cpus()
-        kind = partial(ImagePackedLoader, images=images, skips=skips, threads=threads, device=cuda_device)
+        own: dict[str, Any] = {"threads": threads, "budget": options.get("memory_budget")}
+        kind = partial(ImagePackedLoader, images=images, skips=skips, device=cuda_device, **own)
     loader: PackedLoader[Any] = kind(
         engine,
         output,

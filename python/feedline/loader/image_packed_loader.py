@@ -28,6 +28,12 @@ class BatchImages(Protocol):
 
     names: tuple[str, ...]  # of the arrays: the values, and the integers of each image
 
+    def count(self) -> int:
+        """Returns the number of images."""
+
+    def truncated(self) -> tuple[int, int]:
+        """Returns the number of documents that were truncated to the length of a row, and of tokens cut off."""
+
     def allocate(
         self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
     ) -> tuple[list[Any], list[Any]]:
@@ -62,6 +68,11 @@ class _Pending:
     tasks: Sequence[concurrent.futures.Future[None] | None] = ()
     error: Exception | None = None
 
+    @property
+    def bytes(self) -> int:
+        """The bytes of the values."""
+        return sum(one.nbytes for one in self.values or () if one is not None)
+
 
 class ImagePackedLoader(PackedLoader[B]):
     """Batches of packed sequences with images. Created by :meth:`PackedSequences.loader`.
@@ -70,17 +81,25 @@ class ImagePackedLoader(PackedLoader[B]):
     encoder of all images in the order of their tokens, concatenated along the first dimension; and, if the model needs
     it, ``image_grid_thw``, int64 (images, 3), or ``image_sizes``, int64 (images, 2), height and width in pixels.
 
-    Threads read and decode the images of the next batches.
+    Threads read and decode the images of the next two batches, unless they exceed the loader's ``memory_budget``.
     """
 
     def __init__(
-        self, *args: Any, images: BatchImages, skips: bool, threads: int, device: int | None, **named: Any
+        self,
+        *args: Any,
+        images: BatchImages,
+        skips: bool,
+        threads: int,
+        budget: int | None,
+        device: int | None,
+        **named: Any,
     ) -> None:
         """Parameters are those of :class:`PackedLoader`; ``skips``: whether the labels of documents with bad images are
-        ignored, instead of raising an error.
+        ignored, instead of raising an error; ``budget``: the most bytes of values in memory, beyond one batch.
         """
         super().__init__(*args, **named)
-        self._images, self._skips, self._threads, self._device = images, skips, threads, device
+        self._images, self._skips, self._device = images, skips, device
+        self._threads, self._budget = threads, budget
         self._batch_type = batches.tuple_type(
             (*batches.attribute_names(self._engine.field_names), "max_seqlen", *images.names)
         )
@@ -103,7 +122,7 @@ class ImagePackedLoader(PackedLoader[B]):
             if run != self._run:
                 self._forget()
                 self._run = run
-            while not self._at_end and len(self._pending) <= _AHEAD:
+            while not self._at_end and self._has_room():
                 self._take(run)
             if not self._pending:
                 self._forget()
@@ -113,6 +132,12 @@ class ImagePackedLoader(PackedLoader[B]):
             if pending.error is not None:
                 raise pending.error
             return self._finished(pending)
+
+    def _has_room(self) -> bool:
+        if not self._pending or self._budget is None:
+            return len(self._pending) <= _AHEAD
+        sizes = [one.bytes for one in self._pending]
+        return len(sizes) <= _AHEAD and sum(sizes) + max(sizes) <= self._budget
 
     def _take(self, run: int) -> None:
         """Takes a batch of the engine, and starts to read its images."""
@@ -240,23 +265,22 @@ class ImagePackedLoader(PackedLoader[B]):
         self._memory.clear()
 
 
-def mrope_positions(ids: Any, documents: Any, image_id: int, grids: Any, merge: int) -> Any:
+def mrope_positions(ids: Any, positions: Any, image_id: int, grids: Any, merge: int) -> Any:
     """Returns the positions of Qwen-VL's rotary embedding for packed rows, int64 (4, rows, length): the positions in
     the document, and those in time, height and width as ``get_rope_index`` in transformers' Qwen2-VL computes them.
 
     Args:
-        ids, documents: token ids and numbers of documents, int64 (rows, length); -1 in the padding.
+        ids, positions: token ids, and positions that restart in each document, int64 (rows, length).
         grids: the grid of each image in the order of the tokens, int64 (images, 3).
         merge: patches per token in height and width.
     """
     rows, length = ids.shape
     out = np.empty((4, rows, length), np.int64)
+    out[0] = positions
     images = iter((grids // (1, merge, merge)).tolist())
     for row in range(rows):
-        changes = np.flatnonzero(np.diff(documents[row])) + 1
-        bounds = [0, *changes.tolist(), length]
+        bounds = [*np.flatnonzero(positions[row] == 0).tolist(), length]
         for begin, end in itertools.pairwise(bounds):
-            out[0, row, begin:end] = np.arange(end - begin)
             _fill_document(out[1:, row, begin:end], ids[row, begin:end] == image_id, images)
     return out
 

@@ -151,6 +151,8 @@ def _function_of(dataset: Dataset) -> TextTokens | ChatTokens:
 
 def _write_first(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
     """Returns advice to write the tokens to a path that the user chooses."""
+    if function.has_images:
+        return "write the samples to JSONL or Parquet files and open them, or use the tokenizer of a model's folder"
     fields = f"messages={function.field!r}" if function.has_masks else f"field={function.field!r}"
     return (
         f"write them with feedline.tokenizing.tokenize(dataset, OUT, tokenizer=..., {fields}), where dataset is the "
@@ -170,8 +172,13 @@ def _cache_folder(dataset: Dataset, function: TextTokens | ChatTokens) -> Path:
         return Path(home) / ".cache" / "feedline" / "tokens"
     raise StorageError(
         f"{_WHERE}: the tokens have no cache folder: neither XDG_CACHE_HOME nor HOME is set; "
-        f"{_command(dataset, function)}"
+        f"{_elsewhere(dataset, function)}"
     )
+
+
+def _elsewhere(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
+    set_folder = "set XDG_CACHE_HOME to a folder with enough space"
+    return set_folder if function.has_images else f"{_command(dataset, function)}, or {set_folder}"
 
 
 def _command(dataset: Dataset, function: TextTokens | ChatTokens, more: str = "") -> str:
@@ -185,7 +192,12 @@ def _command(dataset: Dataset, function: TextTokens | ChatTokens, more: str = ""
 def _with_advice(error: DataError, dataset: Dataset, function: TextTokens | ChatTokens) -> DataError:
     """Replaces the advice for loaders, which can leave out samples."""
     error.message = error.message.replace(_ADVICE, "")
-    error.message += f"; to leave out such samples, {_command(dataset, function, ' --on-error skip')}"
+    advice = (
+        "call subset() or filter() before tokenize()"
+        if function.has_images
+        else _command(dataset, function, " --on-error skip")
+    )
+    error.message += f"; to leave out such samples, {advice}"
     error.args = (error.message,)
     return error
 
@@ -203,7 +215,7 @@ def _storage_errors(dataset: Dataset, function: TextTokens | ChatTokens, files: 
             raise  # of the source
         raise StorageError(
             f"{_WHERE}: cannot store the tokens in {files.prefix.parent}: {os.strerror(error.errno or errno.EIO)}; "
-            f"{_command(dataset, function)}, or set XDG_CACHE_HOME to a folder with enough space",
+            f"{_elsewhere(dataset, function)}",
             errno=error.errno,
             shard=str(files.prefix.parent),
         ) from error
@@ -267,13 +279,13 @@ class _Tokenized:
         assert self._dataset._preceding is not None
         sample = dict(self._dataset._preceding._engine.sample(index, 0, 0))
         try:
-            tokens, inputs = function.chat(sample, length=self._length)
+            tokens, inputs, lost = function.chat(sample, length=self._length)
         except BadField as error:
             raise self.error("", error.field, f"{error} [sample {index}]") from error.__cause__
         except UnusableFunction as error:
             raise ConfigError(f"{_WHERE}: {error}") from None
-        sizes = np.array([one.size for one in inputs], np.int32).reshape(-1, 2)
-        return Document("", tokens._replace(images=sizes))
+        rows = [*(one.size for one in inputs), (0, lost)]
+        return Document("", tokens._replace(images=np.array(rows, np.int32)))
 
     def error(self, key: str, field: str, why: str) -> DataError:
         return DataError(f"{_WHERE}: field '{field}': {why} [dataset {self.shown}]", dataset=self.shown)

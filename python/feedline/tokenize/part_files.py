@@ -96,7 +96,7 @@ class Job:
                 if self.function.has_masks:
                     others[0].add(made.mask.astype(np.uint8).tobytes())
                 if self.function.has_images:
-                    others[-1].add(np.append(made.images, [[0, 0]], 0).astype("<i4").tobytes())
+                    others[-1].add(made.images.astype("<i4").tobytes())
                 documents, total = documents + 1, total + len(made.ids)
             sums = [file.commit() for file in files]
         except BaseException:
@@ -129,7 +129,7 @@ class Job:
             error = self._error(key, str(made), made.field if isinstance(made, BadField) else None)
             error.__cause__ = made.__cause__
             return error
-        highest = int(made.ids.max())
+        highest = int(made.ids.max(initial=0))
         return (
             made
             if highest < self.dtype.size

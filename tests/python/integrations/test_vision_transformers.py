@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import feedline
+from feedline import _engine
 from feedline.data.vision import processors
 
 transformers = pytest.importorskip(
@@ -58,6 +59,21 @@ def test_values_are_equal_bit_for_bit(tmp_path: Path, family: str) -> None:
         assert torch.equal(torch.from_numpy(values), given.reshape(values.shape)), (family, size)
         if one.grid is not None:
             assert expected["image_grid_thw"].tolist() == [list(one.grid)]
+
+
+@pytest.mark.parametrize("family", ["qwen2", "clip", "next"])
+def test_odd_images_have_equal_values(tmp_path: Path, family: str) -> None:
+    from PIL import Image
+
+    own = processors.read("test", made.config_files(tmp_path, FAMILIES[family][0]), {})
+    theirs = image_processor(family)
+    for name, encoded in made.odd_pictures().items():
+        image = transformers.image_utils.load_image(Image.open(io.BytesIO(encoded)))
+        one = own.input_of(_engine.upright_size(encoded))
+        values = np.full(one.shape, np.nan, np.float32)
+        own.write(encoded, one, values)
+        expected = theirs(image, return_tensors="pt")["pixel_values"]
+        assert torch.equal(torch.from_numpy(values), expected.reshape(values.shape)), name
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -29,10 +29,10 @@ def token_function(
     eod: str | int | None,
     add_special_tokens: bool,
     images: Any = None,
-    folder: str = "",
+    folder: str | None = None,
 ) -> TextTokens | ChatTokens:
     """Returns the function with these arguments of :meth:`Dataset.tokenize`. Relative paths of images refer to
-    ``folder``. Raises ConfigError for wrong ones.
+    ``folder``, and are refused if it is None. Raises ConfigError for wrong ones.
     """
     if field is not None and messages is not None:
         raise ConfigError(f"{where}: pass field or messages, not both")

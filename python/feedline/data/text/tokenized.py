@@ -91,22 +91,22 @@ class Tokenized:
             eod=eod,
             add_special_tokens=add_special_tokens,
             images=images,
-            folder=_folder_of(dataset.source) if images is not None else "",
+            folder=folder_of(dataset.source) if images is not None else None,
         )
         made = [IDS, MASK] if isinstance(function, ChatTokens) else [IDS]
         tokenized: Any = dataset.map(function, processes=processes).collate("pad", fields=made)
-        if images is not None:
-            from ..vision.chats import PIXELS
-
-            facts = function.processor.facts
-            tokenized = tokenized.collate("list", fields=[PIXELS, *([facts] if facts else [])])
+        if isinstance(function, ChatTokens) and function.has_images:
+            tokenized = tokenized.collate("list", fields=list(function.image_fields))
             tokenized._preceding = dataset
         result: Self = tokenized
         return result
 
 
-def _folder_of(source: str) -> str:
-    """Returns the folder to which paths in a source are relative; empty if the source is remote."""
-    if "://" in source:
-        return ""
-    return source if os.path.isdir(source) else os.path.dirname(source)
+def folder_of(source: str) -> str | None:
+    """Returns the folder to which paths in a source are relative; None if it is remote, or if there are several."""
+    folders = set()
+    for one in source.split("::"):
+        path = one.removeprefix("file://")
+        folders.add(path if os.path.isdir(path) else os.path.dirname(path))
+    (folder, *others) = folders
+    return None if others or "://" in folder or any(letter in folder for letter in "*?[{") else folder

@@ -30,7 +30,7 @@ class Tokens(NamedTuple):
 
     ids: Any
     mask: Any = None
-    images: Any = None  # int32 (images, 2): height and width of the images whose tokens are in `ids`
+    images: Any = None  # int32 (images + 1, 2): heights and widths, then 0 and the number of tokens that were cut off
 
 
 class TextTokens:
@@ -110,6 +110,7 @@ class ChatTokens:
     describes_itself: ClassVar[bool] = True
     has_masks: ClassVar[bool] = True
     has_images: ClassVar[bool] = False
+    image_fields: Sequence[str] = ()  # that samples with images get
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,12 +22,13 @@ _IN_TEXT = "<image>"
 
 
 class ImageChat(NamedTuple):
-    """A conversation with images: the expanded tokens, and the encoder's inputs for the images whose tokens are not
-    truncated.
+    """A conversation with images: the expanded tokens, the encoder's inputs for the images whose tokens are not
+    truncated, and the number of tokens that were cut off because they exceed the ``length`` of a row.
     """
 
     tokens: Tokens
     inputs: list[EncoderInput]
+    lost: int = 0
 
 
 class ImageChatTokens(ChatTokens):
@@ -70,8 +72,7 @@ class ImageChatTokens(ChatTokens):
         return self._image_id
 
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
-        made: tuple[str, ...] = (IDS, MASK, PIXELS, self.processor.facts or PIXELS)
-        _value(sample, self.field, made)
+        _value(sample, self.field, (IDS, MASK, *self.image_fields))
         encoded = self.images(sample)
         chat = self.chat(sample, encoded)
         values = np.empty(values_shape(self.processor, chat.inputs), np.float32)
@@ -85,8 +86,8 @@ class ImageChatTokens(ChatTokens):
         fields: dict[str, Any] = {IDS: chat.tokens.ids, MASK: chat.tokens.mask, PIXELS: values}
         if self.processor.facts:
             fields[self.processor.facts] = facts(self.processor, chat.inputs)
-        removed = {name: {} for name in (*self.images.fields, self.tools) if name in sample}
-        return _replaced(sample, {**removed, self.field: fields})
+        removed: dict[str, dict[str, Any]] = {name: {} for name in (*self.images.fields, self.tools or "")}
+        return _replaced(sample, removed | {self.field: fields})
 
     def identity(self) -> dict[str, Any]:
         return {
@@ -94,7 +95,13 @@ class ImageChatTokens(ChatTokens):
             **self.processor.identity(),
             "max_length": self._most,
             "images": list(self.images.fields),
+            "folder": None if self.images.folder is None else os.path.abspath(self.images.folder),
         }
+
+    @property
+    def image_fields(self) -> Sequence[str]:  # type: ignore[override]
+        """The fields that samples get besides the tokens and the mask."""
+        return (PIXELS, self.processor.facts) if self.processor.facts else (PIXELS,)
 
     def chat(
         self, sample: Mapping[str, Any], encoded: Sequence[Any] | None = None, length: int | None = None
@@ -119,17 +126,19 @@ class ImageChatTokens(ChatTokens):
         tools = sample[self.tools] if self.tools is not None and self.tools in sample else None
         short = self._tokens(Conversation(messages, tools))
         ids, mask, ends = self._expanded(short, inputs)
-        most = min((one for one in (self._most, length) if one is not None), default=None)
-        if most is None or len(ids) <= most:
-            return ImageChat(Tokens(ids, mask), inputs)
-        end, whole = self._cut(ids, ends, inputs, most)
-        if not mask[:end].any() and self._most is not None and most == self._most:
-            raise BadField(
-                self.field,
-                f"the first {most:,} of {len(ids):,} tokens contain no assistant tokens, so the loss mask is empty; "
-                "increase max_length, or leave out the sample with on_error",
-            )
-        return ImageChat(Tokens(ids[:end], mask[:end]), inputs[:whole])
+        count, end, whole = len(ids), len(ids), len(inputs)
+        if self._most is not None and end > self._most:
+            end, whole = self._cut(ids, ends, inputs, self._most)
+            if not mask[:end].any():
+                raise BadField(
+                    self.field,
+                    f"the first {end:,} of {count:,} tokens contain no assistant tokens, so the loss mask is empty; "
+                    "increase max_length, or leave out the sample with on_error",
+                )
+            count = end
+        if length is not None and end > length:
+            end, whole = self._cut(ids, ends, inputs, length)
+        return ImageChat(Tokens(ids[:end], mask[:end]), inputs[:whole], count - end)
 
     def _expanded(self, short: Tokens, inputs: Sequence[EncoderInput]) -> tuple[Any, Any, Any]:
         """Returns ids, mask, and the ends of the images' tokens."""

@@ -9,28 +9,35 @@ from typing import Any
 
 import numpy as np
 
+from ... import _engine
 from ...errors import DataError, Error
 from ...loader.image_packed_loader import mrope_positions
 from ..map.mapping import BadField
-from .chats import PIXELS, ImageChatTokens, facts, values_shape
+from .chats import ImageChatTokens, facts, values_shape
 from .processors import EncoderInput
 
 
 class PackedImages:
     """The images of the documents in a token file, whose numbers are those of the samples.
 
-    The file with sizes has int32 pairs: height and width of each image, and (0, 0) after each document's images.
+    The file with sizes has int32 pairs: height and width of each image, and after each document's images 0 and the
+    number of tokens that were cut off because they did not fit in a row.
     """
 
     def __init__(self, function: ImageChatTokens, samples: Any, sizes: Path) -> None:
-        self._function, self._samples = function, samples
-        self._sizes = np.fromfile(sizes, "<i4").reshape(-1, 2)
+        self._function, self._samples, self._folder = function, samples, sizes.parent
+        self._sizes = np.memmap(sizes, "<i4", "r").reshape(-1, 2)
         self._ends = np.flatnonzero(self._sizes[:, 0] == 0)
-        self.names = (PIXELS, *([function.processor.facts] if function.processor.facts else []))
+        self.names = tuple(function.image_fields)
 
-    def __len__(self) -> int:
-        """Returns the number of documents."""
-        return len(self._ends)
+    def truncated(self) -> tuple[int, int]:
+        """Returns the number of documents that were truncated to the length of a row, and of tokens cut off."""
+        lost = self._sizes[self._ends, 1]
+        return int((lost > 0).sum()), int(lost.sum(dtype=np.int64))
+
+    def count(self) -> int:
+        """Returns the number of images."""
+        return len(self._sizes) - len(self._ends)
 
     def inputs_of(self, document: int) -> list[EncoderInput]:
         """Returns the encoder's inputs of a document, whose last images may be truncated."""
@@ -60,17 +67,31 @@ class PackedImages:
         try:
             encoded = function.images(dict(self._samples._engine.sample(document, 0, 0)), len(inputs))
             if len(encoded) < len(inputs):
-                raise BadField(function.images.fields[0], f"{len(inputs)} images had been found, now {len(encoded)}")
+                raise self._error(document, f"{len(inputs)} images had been found, now {len(encoded)}; {self._again}")
             for number, (image, one) in enumerate(zip(encoded, inputs, strict=True)):
                 try:
                     function.processor.write(image, one, out[at : at + one.shape[0]])
                 except DataError as error:
-                    raise self._error(document, f"image {number}: {error.message}", error) from error
+                    why = f"image {number}: {error.message}"
+                    if self._has_changed(image, one):
+                        why += f"; {self._again}"
+                    raise self._error(document, why) from error
                 at += one.shape[0]
         except BadField as error:
-            raise self._error(document, str(error), error) from error
+            raise self._error(document, str(error)) from error
 
-    def _error(self, document: int, why: str, cause: Exception) -> Error:
+    @property
+    def _again(self) -> str:
+        return f"the images have changed since they were tokenized: remove {self._folder}"
+
+    @staticmethod
+    def _has_changed(encoded: Any, image: EncoderInput) -> bool:
+        try:
+            return _engine.upright_size(encoded) != image.size
+        except Error:
+            return False
+
+    def _error(self, document: int, why: str) -> DataError:
         source, field = self._samples.source, self._function.images.fields[0]
         return DataError(f"loader: field '{field}': {why} [dataset {source}, sample {document}]", dataset=source)
 
@@ -80,9 +101,9 @@ class PackedImages:
             return None
         import torch
 
-        ids, documents, grids = (
-            getattr(batch, name).cpu().numpy() for name in ("input_ids", "document_ids", processor.facts)
+        ids, positions, grids = (
+            getattr(batch, name).cpu().numpy() for name in ("input_ids", "position_ids", processor.facts)
         )
         merge = processor.patches[1]
-        made = mrope_positions(ids, documents, self._function.image_id, grids, merge)
+        made = mrope_positions(ids, positions, self._function.image_id, grids, merge)
         return torch.from_numpy(made).to(batch.input_ids.device)

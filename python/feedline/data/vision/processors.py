@@ -18,6 +18,7 @@ import numpy as np
 
 from ... import _engine
 from ...errors import ConfigError
+from ..text.model_files import json_object
 from . import size_rules
 from .size_rules import Size
 
@@ -114,14 +115,14 @@ def read(where: str, folder: Path, special_tokens: Mapping[str, str]) -> Process
 
     Raises ConfigError if the folder has none, or one that is not supported.
     """
-    outer = _json(where, folder / "processor_config.json")
-    inner = outer.get("image_processor") or _json(where, folder / "preprocessor_config.json")
+    outer = json_object(where, folder / "processor_config.json")
+    inner = outer.get("image_processor") or json_object(where, folder / "preprocessor_config.json")
     if not isinstance(inner, dict) or not inner:
         raise ConfigError(
             f"{where}: images= needs the image processor of the model: {str(folder)!r} has neither "
             "preprocessor_config.json nor a processor_config.json with image_processor"
         )
-    tokenizer = _json(where, folder / "tokenizer_config.json")
+    tokenizer = json_object(where, folder / "tokenizer_config.json")
     extra = tokenizer.get("extra_special_tokens")
     tokens = {**(extra if isinstance(extra, dict) else {}), **special_tokens}
     named = {name: _text(value) for name, value in tokens.items() if name.endswith("image_token")}
@@ -291,8 +292,10 @@ def _pixel_values(where: str, given: Any, mean: Any, std: Any) -> tuple[Any, str
         if not given.get(name, True):
             raise ConfigError(f"{where}: {name}=False is not supported")
     scale = np.float32(1 / float(given.get("rescale_factor", 1 / 255)))
-    means = np.float32(given.get("image_mean") or mean)[:, None] * scale
-    stds = np.float32(given.get("image_std") or std)[:, None] * scale
+    means, stds = (
+        np.asarray(given.get(name) or default, np.float32)[:, None] * scale
+        for name, default in (("image_mean", mean), ("image_std", std))
+    )
     return np.ascontiguousarray((np.arange(256, dtype=np.float32) - means) / stds), _FILTERS[resample]
 
 
@@ -326,13 +329,3 @@ def _square(size: Any) -> Size:
 def _text(value: Any) -> str | None:
     value = value.get("content") if isinstance(value, Mapping) else value
     return value if isinstance(value, str) and value else None
-
-
-def _json(where: str, file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        return {}
-    try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{where}: cannot read {str(file)!r}: {error}") from None
-    return content if isinstance(content, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ... import _engine
 from ...errors import Error
@@ -13,21 +13,16 @@ from ..map.mapping import BadField, UnusableFunction
 from .processors import EncoderInput, Processor
 
 
-class ImageReader(Protocol):
-    """Reads the images of samples."""
-
-    def __call__(self, sample: Mapping[str, Any], most: int | None = None) -> list[Any]: ...
-
-
 class SampleImages:
     """Reads the images of samples from fields.
 
     A field has one image (bytes), a list of images, or None. An image is bytes, the path of a local file, or an object
-    with ``bytes`` or else ``path``, as the library ``datasets`` stores it. Relative paths refer to ``folder``.
+    with ``bytes`` or else ``path``, as the library ``datasets`` stores it. Relative paths refer to ``folder``, and are
+    refused if it is None.
     """
 
-    def __init__(self, fields: Sequence[str], folder: str) -> None:
-        self.fields, self._folder = tuple(fields), folder
+    def __init__(self, fields: Sequence[str], folder: str | None) -> None:
+        self.fields, self.folder = tuple(fields), folder
 
     def __call__(self, sample: Mapping[str, Any], most: int | None = None) -> list[Any]:
         """Returns the encoded images, the first ``most`` of them. Raises BadField."""
@@ -53,8 +48,14 @@ class SampleImages:
             )
         if "://" in value:
             raise BadField(field, f"image {number} is at {value!r:.200}; only local files are read")
+        if self.folder is None and not os.path.isabs(value):
+            raise BadField(
+                field,
+                f"image {number} has the relative path {value!r:.200}, but the dataset is not in one local folder; use "
+                "absolute paths",
+            )
         try:
-            with open(os.path.join(self._folder, value), "rb") as file:
+            with open(os.path.join(self.folder or "", value), "rb") as file:
                 return file.read()
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
