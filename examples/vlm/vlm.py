@@ -46,9 +46,14 @@ def sum_over_ranks(*values: torch.Tensor) -> None:
         dist.all_reduce(value)
 
 
-def rows_of_all_ranks(batch: dict[str, Any]) -> list[int]:
-    """Returns a checksum of each row of the global batch, and of the images of each rank, in ascending order."""
-    mine = [zlib.crc32(row.numpy().tobytes()) for row in batch["input_ids"].view(-1, LENGTH)]
+def rows_of_all_ranks(batch: dict[str, Any], image_token: int) -> list[int]:
+    """Returns a checksum of each row of the global batch and its images, in ascending order."""
+    mine, begin = [], 0
+    for row in batch["input_ids"].view(-1, LENGTH):
+        end = begin + 4 * int((row == image_token).sum())  # an image token has four patches
+        patches = batch["pixel_values"][begin:end] if end > begin else torch.empty(0)
+        mine.append(zlib.crc32(patches.numpy().tobytes(), zlib.crc32(row.numpy().tobytes())))
+        begin = end
     if not dist.is_initialized():
         return sorted(mine)
     parts: list[list[int]] = [[] for _ in range(dist.get_world_size())]
@@ -63,7 +68,7 @@ def answer(model: Any, sample: Any, tokenizer: Any) -> str:
     images = {name: torch.from_numpy(getattr(sample, name)) for name in ("pixel_values", "image_grid_thw")}
     kinds = (tokens == model.config.image_token_id).int()
     made = model.generate(
-        input_ids=tokens, mm_token_type_ids=kinds, **images, max_new_tokens=24, do_sample=False, use_cache=False,
+        input_ids=tokens, mm_token_type_ids=kinds, **images, max_new_tokens=40, do_sample=False, use_cache=False,
         pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id,
     )  # fmt: skip
     text: str = tokenizer.decode(made[0, tokens.shape[1] :], skip_special_tokens=True)
@@ -108,7 +113,7 @@ def train(options: argparse.Namespace, rank: int, ranks: int) -> None:
                     parameter.grad /= labels
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-            rows = rows_of_all_ranks(batch)
+            rows = rows_of_all_ranks(batch, model.config.image_token_id)
             if rank > 0:
                 continue
             print(json.dumps({"step": step, "loss": (loss / labels).item(), "rows": rows}), file=log)

@@ -197,6 +197,23 @@ def test_a_damaged_image_is_an_error_or_skipped(chats: feedline.Dataset, tmp_pat
     assert all(trained.values())
 
 
+def test_forms_of_trainers_have_the_images(chats: feedline.Dataset, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    packed = chats.pack_sequences(LENGTH, long="truncate")
+    with packed.loader(1, output="numpy", uneven="exact") as loader:
+        images = [batch.pixel_values for batch in loader]
+    for preset in ("transformers", "megatron"):
+        with packed.loader(1, preset=preset, uneven="exact") as loader:
+            for batch, expected in zip(loader, images, strict=True):
+                assert np.array_equal(batch["pixel_values"].numpy(), expected)
+    without = feedline.open(tmp_path / "chats.jsonl", fields=["messages:json", "images:json"]).subset([0, 3])
+    texts = without.tokenize(tmp_path / "model", messages="messages", images="images")
+    with texts.pack_sequences(LENGTH, long="drop").loader(1, preset="transformers") as loader:
+        (batch,) = loader
+        assert batch["position_ids"].shape == (4, 1, LENGTH)
+        assert "pixel_values" not in batch
+
+
 def test_splitting_is_refused(chats: feedline.Dataset) -> None:
     with pytest.raises(feedline.ConfigError, match=r'long="split" would cut images; pass long="truncate".*"drop"'):
         chats.pack_sequences(LENGTH)

@@ -237,8 +237,8 @@ class PackedSequences:
 
     def explain(self) -> str:
         """Returns a text with the packs of epoch 0: fill, documents per pack, and documents that are split, truncated,
-        dropped or empty. If there are very many documents, only the first windows are counted. Images have another line,
-        because documents with images are truncated before they are packed.
+        dropped or empty. If there are very many documents, only the first windows are counted. Images have a separate
+        line, because documents with images are truncated before they are packed.
         """
         options = {"batch_size": 1, "shuffle": True, "num_workers": 1}
         loader = _engine.make_packed_loader(self._engine, options, self._labels or _DEFAULT_LABELS)

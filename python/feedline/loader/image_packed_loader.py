@@ -197,8 +197,10 @@ class ImagePackedLoader(PackedLoader[B]):
         positions = self._images.positions(batch)
         made = self._form(batch)
         fields = made[0] if isinstance(made, tuple) else made
-        fields.update(images)
-        if positions is not None and "seq_idx" in fields:  # the form of transformers
+        is_transformers = "seq_idx" in fields
+        if len(images[self._images.names[0]]) or not is_transformers:  # its models do not accept empty tensors
+            fields.update(images)
+        if positions is not None and is_transformers:
             fields["position_ids"] = positions.reshape(positions.shape[0], 1, -1)
         return made
 
