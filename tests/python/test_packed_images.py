@@ -215,6 +215,27 @@ def test_forms_of_trainers_have_the_images(chats: feedline.Dataset, tmp_path: Pa
         assert "pixel_values" not in batch
 
 
+def test_refused_samples_are_left_out(
+    chats: feedline.Dataset, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = expected(chats)
+    refused = {4: b"", 7: b"no image"}
+    for number, content in refused.items():
+        ids = tuple(chats[number].input_ids.tolist())
+        whole = Counter({document: count for document, count in whole.items() if document[0] != ids})
+        (tmp_path / f"{number}-0.jpg").write_bytes(content)
+    with pytest.raises(feedline.DataError, match=r'sample 4\].*; to leave out such samples, pass on_error="skip"'):
+        chats.pack_sequences(LENGTH, long="truncate")
+    for _ in range(2):  # written, and opened again
+        packed = chats.pack_sequences(LENGTH, long="truncate", on_error="skip")
+        counts = packed.count()
+        assert counts["empty"] == len(refused)
+        assert counts["dropped"] == counts["truncated"] == 0
+        with packed.loader(2, shuffle=True, output="numpy", uneven="exact") as loader:
+            assert Counter(itertools.chain.from_iterable(map(documents_of, loader))) == whole
+    assert sum("is left out" in message for message in caplog.messages) == len(refused)
+
+
 def test_splitting_is_refused(chats: feedline.Dataset) -> None:
     with pytest.raises(feedline.ConfigError, match=r'long="split" would cut images; pass long="truncate".*"drop"'):
         chats.pack_sequences(LENGTH)

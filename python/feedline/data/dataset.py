@@ -592,6 +592,7 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         pad_to_multiple_of: int = 1,
         vocabulary: int | None = None,
         field: str | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
     ) -> PackedSequences:
         """Packs sequences of tokens (documents) into rows of ``length`` tokens, for training language models.
 
@@ -627,6 +628,9 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
             vocabulary: number of different tokens; a token that is not below it raises a DataError.
             field: the field of tokens: a list of integers of any length. By default ``input_ids``, or the only such
                 field.
+            on_error: after :meth:`tokenize`: ``"skip"`` leaves out samples that cannot be tokenized, such as chats that
+                the template refuses and images with damaged headers. They are logged when the tokens are written, and
+                counted as empty documents.
 
         Other sources than token files are read once, immediately, if the lengths of their lists are not stored, as in
         Parquet and Arrow files; the lengths take 8 bytes of memory per document. After :meth:`tokenize`, all samples
@@ -643,13 +647,16 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         from . import packed_sequences  # most datasets do not need it
 
         options = packed_sequences.options_of(given)
+        skips = arguments.choice("pack_sequences", "on_error", on_error, ("raise", "skip")) == "skip"
         engine, images = self._engine, None
+        if skips and self._chain is None:
+            raise ConfigError('pack_sequences: on_error="skip" is only supported after tokenize()')
         if self._chain is not None:
             from importlib import import_module
 
             # a verb above this package, which is imported on its first use
             cached = import_module("feedline.tokenize.cached")
-            engine, images = cached.stored(self, field, options)
+            engine, images = cached.stored(self, field, options, skips=skips)
             options["field"] = ""  # the files have another name for it
         packed = packed_sequences.pack(engine, options, given["labels"])
         packed._images = images

@@ -229,9 +229,10 @@ class PackedSequences:
         most = None if windows is None else arguments.integer("count", "windows", windows, low=1, high=_BIG)
         counts = loader.pack_counts(first, most)
         if self._images is not None:
-            nothing_left, (cut, lost) = counts["empty"], self._images.truncated()
+            (cut, lost), left_out = self._images.truncated(), self._images.left_out()
+            nothing_left = counts["empty"] - left_out
             counts |= {"truncated": cut - nothing_left, "lost_tokens": counts["lost_tokens"] + lost}
-            counts |= {"dropped": counts["dropped"] + nothing_left, "empty": 0}
+            counts |= {"dropped": counts["dropped"] + nothing_left, "empty": left_out}
         places = counts["packs"] * self._options["length"]
         return {**counts, "fill": counts["tokens"] / places if places else 0.0}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import itertools
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from .packed_loader import B, PackedLoader
 
 _AHEAD = 2  # batches whose images are read before the batch is requested
 _IGNORED = -100
+_log = logging.getLogger("feedline")
 
 
 class BatchImages(Protocol):
@@ -33,6 +35,9 @@ class BatchImages(Protocol):
 
     def truncated(self) -> tuple[int, int]:
         """Returns the number of documents that were truncated to the length of a row, and of tokens cut off."""
+
+    def left_out(self) -> int:
+        """Returns the number of samples that were left out, and therefore have no tokens."""
 
     def allocate(
         self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
@@ -215,9 +220,7 @@ class ImagePackedLoader(PackedLoader[B]):
                 labels[row][numbers[row] == number] = _IGNORED
                 break
             number -= here
-        import logging
-
-        logging.getLogger("feedline").warning("the labels of a document are ignored: %s", error)
+        _log.warning("the labels of a document are ignored: %s", error)
 
     def _forget(self) -> None:
         for pending in self._pending:

@@ -12,6 +12,7 @@ import errno
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import stat
 import time
@@ -40,6 +41,7 @@ _VERSION = 1  # of the tokens: another number ignores existing entries
 _POLL_S = 0.1
 _IN_MEMORY = ("arrays", "rows", "table")  # their fingerprints depend on all values
 _AT_ONCE = 256  # samples
+_log = logging.getLogger("feedline")
 _ADVICE = ", or leave out the sample with on_error"
 
 
@@ -50,9 +52,9 @@ class Stored(NamedTuple):
     images: PackedImages | None
 
 
-def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any]) -> Stored:
+def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any], *, skips: bool) -> Stored:
     """Returns the token files of a dataset whose only function is that of :meth:`Dataset.tokenize`, for packing with
-    ``options``.
+    ``options``. If ``skips``, refused samples are documents without tokens.
 
     Raises:
         ConfigError: the tokens cannot be cached, because changes of a function or of the samples would not be noticed.
@@ -66,8 +68,9 @@ def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any]) -> S
     if isinstance(function, ImageChatTokens):
         _check_images(dataset, options)
         length = options["length"] if options["long"] == "truncate" else None
-    documents = _Tokenized(dataset, function, length)
+    documents = _Tokenized(dataset, function, length, skips)
     arguments = {"version": _VERSION, **function.identity(), **({"truncate": length} if length else {})}
+    arguments |= {"on_error": "skip"} if skips else {}
     key = {**arguments, "source_fingerprint": documents.fingerprint}
     try:
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
@@ -86,7 +89,7 @@ def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any]) -> S
                     try:
                         _fill(files, documents, function, arguments)
                     except DataError as error:
-                        raise _with_advice(error, dataset, function) from error.__cause__
+                        raise _with_advice(error) from error.__cause__
     engine = open_source(str(files.idx))._engine
     if not isinstance(function, ImageChatTokens):
         return Stored(engine, None)
@@ -181,23 +184,18 @@ def _elsewhere(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
     return set_folder if function.has_images else f"{_command(dataset, function)}, or {set_folder}"
 
 
-def _command(dataset: Dataset, function: TextTokens | ChatTokens, more: str = "") -> str:
+def _command(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
     option = "--messages" if function.has_masks else "--field"
     return (
-        f"run `feedline tokenize {dataset.source} OUT --tokenizer MODEL {option} {function.field}{more}` first, and "
+        f"run `feedline tokenize {dataset.source} OUT --tokenizer MODEL {option} {function.field}` first, and "
         "pack feedline.open('OUT.idx')"
     )
 
 
-def _with_advice(error: DataError, dataset: Dataset, function: TextTokens | ChatTokens) -> DataError:
+def _with_advice(error: DataError) -> DataError:
     """Replaces the advice for loaders, which can leave out samples."""
     error.message = error.message.replace(_ADVICE, "")
-    advice = (
-        "call subset() or filter() before tokenize()"
-        if function.has_images
-        else _command(dataset, function, " --on-error skip")
-    )
-    error.message += f"; to leave out such samples, {advice}"
+    error.message += '; to leave out such samples, pass on_error="skip" to pack_sequences'
     error.args = (error.message,)
     return error
 
@@ -249,8 +247,10 @@ def _locked(handle: int) -> bool:
 class _Tokenized:
     """The samples of a tokenized dataset. Threads make their tokens: tokenizers release the GIL."""
 
-    def __init__(self, dataset: Dataset, function: TextTokens | ChatTokens, length: int | None = None) -> None:
-        self._dataset, self._function = dataset, function
+    def __init__(
+        self, dataset: Dataset, function: TextTokens | ChatTokens, length: int | None = None, skips: bool = False
+    ) -> None:
+        self._dataset, self._function, self._skips = dataset, function, skips
         self._length = length  # at which conversations with images are truncated
         self.shown, self.samples = dataset.source, len(dataset)
         self.read_samples: Callable[[int], None] = lambda count: None
@@ -269,6 +269,15 @@ class _Tokenized:
                 self.read_samples(len(some))
 
     def _document(self, index: int) -> Document:
+        try:
+            return self._made(index)
+        except DataError as error:
+            if not self._skips:
+                raise
+            _log.warning("sample %d is left out: %s", index, error)
+            return Document("", Tokens(np.empty(0, np.int64), np.empty(0, bool), np.array([[0, -1]], np.int32)))
+
+    def _made(self, index: int) -> Document:
         if isinstance(self._function, ImageChatTokens):
             return self._image_chat(index, self._function)
         sample = dict(self._dataset._engine.sample(index, 0, 0))

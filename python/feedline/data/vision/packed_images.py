@@ -21,7 +21,7 @@ class PackedImages:
     """The images of the documents in a token file, whose numbers are those of the samples.
 
     The file with sizes has int32 pairs: height and width of each image, and after each document's images 0 and the
-    number of tokens that were cut off because they did not fit in a row.
+    number of tokens that were cut off because they did not fit in a row; -1 for a sample that was left out.
     """
 
     def __init__(self, function: ImageChatTokens, samples: Any, sizes: Path) -> None:
@@ -33,7 +33,11 @@ class PackedImages:
     def truncated(self) -> tuple[int, int]:
         """Returns the number of documents that were truncated to the length of a row, and of tokens cut off."""
         lost = self._sizes[self._ends, 1]
-        return int((lost > 0).sum()), int(lost.sum(dtype=np.int64))
+        return int((lost > 0).sum()), int(lost.clip(min=0).sum(dtype=np.int64))
+
+    def left_out(self) -> int:
+        """Returns the number of samples that were left out."""
+        return int((self._sizes[self._ends, 1] < 0).sum())
 
     def count(self) -> int:
         """Returns the number of images."""

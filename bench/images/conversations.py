@@ -3,7 +3,7 @@
 
 ::
 
-    python bench/vision_language.py PHOTOS [--samples 64] [--repeat 3] [--workers 2] [--rounds 5]
+    python bench/images/conversations.py PHOTOS [--samples 64] [--repeat 3] [--workers 2] [--rounds 5]
 
 PHOTOS is a folder of photos, from which JPEGs of 500 to 1,500 pixels are cut, two to four for each sample. The
 processor is transformers' Qwen2VLProcessor with the limits of Qwen2-VL's published files. Both loaders deliver each
@@ -32,7 +32,7 @@ from PIL import Image
 
 import feedline
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "vlm"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "vlm"))
 import documents
 
 LENGTH, BATCH = 16_384, 2
