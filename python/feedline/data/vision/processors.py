@@ -144,6 +144,8 @@ def _made(where: str, config: Mapping[str, Any], token: str | None) -> Processor
         )
     try:
         return make(where, kind, config, given, token)
+    except ConfigError:
+        raise
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
         raise ConfigError(f"{where}: the processor's files are not valid: {type(error).__name__}: {error}") from None
 
