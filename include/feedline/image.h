@@ -3,6 +3,7 @@
 
 // Decodes and transforms single images with the engine's own decoder and kernels, without a dataset.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,6 +50,31 @@ Result<Image> decode_image(std::span<const std::byte> encoded, std::optional<Box
                            bool applies_exif = false);
 // Equals Pillow's Image.resize, with antialiasing except for kNearest. Fails with kConfig if a side is zero.
 Result<Image> resize_image(const Image& image, Size size, Interpolation interpolation);
+// A window of a resized image. Parts of the window that are outside of the resized image are black.
+struct ImageWindow {
+  Size resized;
+  Box window;
+};
+// The input of a vision encoder, made of windows of one image.
+struct EncoderInput {
+  Size image;  // with the EXIF orientation applied
+  Interpolation interpolation = Interpolation::kTorchBicubic;
+  std::vector<ImageWindow> windows;  // in the order of the output
+  // With patch 0, each window is stored as planes (3, height, width). Otherwise, its patches are rows of
+  // (3, frames, patch, patch) values, with `frames` equal frames. The rows are ordered by blocks of merge x merge
+  // patches, and within a block from left to right and top to bottom.
+  int patch = 0;
+  int merge = 1;
+  int frames = 1;
+  std::array<std::array<float, 256>, 3> values{};  // of each 8-bit value, per channel
+
+  std::uint64_t size() const;  // number of values of the output
+};
+// Decodes an image to RGB with its EXIF orientation, and writes the encoder's input to `out`. Fails with kConfig if
+// `input` is not valid or `out` does not have its size, and with kData if the image is damaged or has another size.
+Result<void> write_encoder_input(std::span<const std::byte> encoded, const EncoderInput& input, std::span<float> out);
+// Returns the size of an image with its EXIF orientation applied, from the header.
+Result<Size> upright_size(std::span<const std::byte> encoded);
 // Applies one pixel operation. Fails with kConfig if a parameter is out of range or the image has neither 1 nor 3
 // channels.
 Result<Image> apply_pixel_operation(const Image& image, const PixelOperation& operation);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace feedline {
 
@@ -46,7 +47,8 @@ struct PackPiece {
 // The segments of a batch: the pieces of documents, with their padding, and the rest of each row that is not full.
 struct PackSegments {
   std::uint64_t count = 0;
-  std::uint64_t longest = 0;  // tokens
+  std::uint64_t longest = 0;                  // tokens
+  std::vector<std::uint64_t> documents = {};  // of the pieces, in the order of the rows
 };
 
 // The effect of packing on some documents.

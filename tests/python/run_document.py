@@ -38,6 +38,7 @@ NOT_RUN = {
     ("extending.md", "feedline.load_plugin("): "a compiled plugin; tests/python/test_plugins.py",
     ("findings.md", "# SPDX"): "a separate file; tests/python/findings/test_added_cause.py",
     ("fine-tuning-on-chats.md", ""): "a model; tests/python/test_token_tutorials.py",
+    ("fine-tuning-with-images.md", ""): "a model; tests/python/test_token_tutorials.py",
     ("frameworks.md", "from feedline.integrations.meter"): "a tracker; tests/python/integrations/test_meter.py",
     (
         "frameworks.md",
@@ -56,6 +57,7 @@ NOT_RUN = {
     ("trace.md", "for name, value in loader.stats()"): "a writer; tests/python/integrations/test_trackers.py",
     ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/torch_loader/test_process_count.py",
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
+    ("vision-language.md", ""): "a model; tests/python/test_packed_images.py",
     ("videos.md", ""): "FFmpeg; tests/python/test_videos.py",
     ("volumes.md", ""): "files; tests/python/test_volumes.py",
     ("robots.md", ""): "FFmpeg; tests/python/test_lerobot.py",

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from made_tokenizers import CHATML, Bytes, Words, text_of
 from packed_runs import rows_of
@@ -266,7 +267,12 @@ def test_a_refused_chat_is_named(tmp_path: Path) -> None:
     with pytest.raises(feedline.DataError, match='no message has the role "assistant"') as raised:
         tokens.pack_sequences(128)
     assert raised.value.record == 9
-    assert "on_error" not in str(raised.value) and "feedline tokenize" in str(raised.value)
+    assert str(raised.value).endswith('; to leave out such samples, pass on_error="skip" to pack_sequences')
+    counts = tokens.pack_sequences(128, on_error="skip").count()
+    assert counts["empty"] == 1
+    assert counts["pieces"] == 9
+    with pytest.raises(feedline.ConfigError, match="only supported after tokenize"):
+        feedline.arrays(input_ids=feedline.ragged(np.arange(9), [4, 5])).pack_sequences(8, on_error="skip")
 
 
 def test_code_that_may_change_is_refused(tmp_path: Path) -> None:

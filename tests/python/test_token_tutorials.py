@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands and the Python of the tutorials on pretraining and on chats run, with a model and small data."""
+"""The commands and the Python of three tutorials run, with a model and small data: pretraining, chats, and images."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import made_vision_models
 import pytest
 from made_tokenizers import trained
 from running_processes import HANG_S
@@ -50,8 +51,27 @@ assert len(resumed.input_ids) == 2 and all(row in rows for row in resumed.input_
 """
 
 
-@pytest.mark.parametrize(("name", "more"), [("pretraining.md", TWO_RANKS), ("fine-tuning-on-chats.md", "")])
+def with_images(data: Path) -> str:
+    """Gives the chats images, of which one is missing. Returns what the tutorial states about it."""
+    made_vision_models.model_folder(data / "qwen2-vl", made_vision_models.QWEN2)
+    lines = []
+    for number, line in enumerate((data / "chats.jsonl").read_text().splitlines()[:40]):
+        talk = json.loads(line)["messages"]
+        talk[0]["content"] = "<image>" + talk[0]["content"]
+        lines.append(json.dumps({"messages": talk, "images": [f"{number}.jpg"]}))
+        if number != 7:
+            (data / f"{number}.jpg").write_bytes(made_vision_models.picture(100 + number, 90, seed=number))
+    (data / "chats.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    return "assert packed.count()['empty'] == 1"
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [("pretraining.md", TWO_RANKS), ("fine-tuning-on-chats.md", ""), ("fine-tuning-with-images.md", "")],
+)
 def test_a_tutorial_runs(data: Path, name: str, more: str) -> None:
+    if name == "fine-tuning-with-images.md":
+        more = with_images(data)
     text = (TUTORIALS / name).read_text()
     for command in COMMAND.findall(text):
         assert run([*shlex.split(command)[1:], "--jobs", "1"]) == 0

@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <memory>
 #include <tuple>
 
@@ -57,6 +58,27 @@ nb::object resize(const Pixels& pixels, int height, int width, const std::string
     return resize_image(image, Size{height, width}, filter);
   }();
   return to_numpy(unwrap(std::move(resized)));
+}
+
+using Values = nb::ndarray<const float, nb::shape<3, 256>, nb::c_contig, nb::device::cpu>;
+using Floats = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
+using WindowNumbers = std::tuple<int, int, int, int, int, int>;  // resized height, width; left, top, width, height
+
+// The pixels are written to `out`.
+void write_input(nb::handle encoded, const std::tuple<int, int>& image, const std::string& interpolation,
+                 const std::vector<WindowNumbers>& windows, const std::tuple<int, int, int>& patches,
+                 const Values& values, const Floats& out) {
+  const HeldBytes held(encoded);
+  EncoderInput input{.image = {std::get<0>(image), std::get<1>(image)},
+                     .interpolation = interpolation_of(interpolation),
+                     .windows = {},
+                     .patch = std::get<0>(patches),
+                     .merge = std::get<1>(patches),
+                     .frames = std::get<2>(patches)};
+  for (const auto& [height, width, left, top, window_width, window_height] : windows)
+    input.windows.push_back({{height, width}, {left, top, window_width, window_height}});
+  std::copy_n(values.data(), values.size(), input.values.front().data());
+  unwrap(without_gil([&] { return write_encoder_input(held.bytes(), input, {out.data(), out.size()}); }));
 }
 
 nb::list list_image_formats() {
@@ -117,6 +139,20 @@ void bind_image(nb::module_& module) {
   module.def("resize_image", &resize, "pixels"_a, "height"_a, "width"_a, "interpolation"_a,
              nb::sig("def resize_image(pixels: numpy.typing.NDArray[numpy.uint8], height: int, width: int, "
                      "interpolation: str) -> numpy.typing.NDArray[numpy.uint8]"));
+  module.def(
+      "upright_size",
+      [](nb::handle encoded) {
+        const HeldBytes held(encoded);
+        const Size size = unwrap(upright_size(held.bytes()));
+        return nb::make_tuple(size.height, size.width);
+      },
+      "encoded"_a, nb::sig("def upright_size(encoded: bytes | bytearray | memoryview) -> tuple[int, int]"));
+  module.def("write_encoder_input", &write_input, "encoded"_a, "image"_a, "interpolation"_a, "windows"_a, "patches"_a,
+             "values"_a, "out"_a,
+             nb::sig("def write_encoder_input(encoded: bytes | bytearray | memoryview, image: tuple[int, int], "
+                     "interpolation: str, windows: list[tuple[int, int, int, int, int, int]], "
+                     "patches: tuple[int, int, int], values: numpy.typing.NDArray[numpy.float32], "
+                     "out: numpy.typing.NDArray[numpy.float32]) -> None"));
   module.def(
       "jpeg_with_restarts",
       [](nb::handle encoded, int interval) -> nb::object {

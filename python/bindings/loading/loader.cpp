@@ -64,7 +64,8 @@ std::unique_ptr<GuardedLoader> make_packed_loader(const PackedDataset& dataset, 
   return std::make_unique<GuardedLoader>(unwrap(without_gil([&] { return dataset.loader(options, chosen); })));
 }
 
-// Like next_arrays(), followed by the number of segments of the batch and the tokens of the longest one.
+// Like next_arrays(), followed by the number of segments of the batch, the tokens of the longest one, and the documents
+// of all pieces.
 nb::object next_packed(GuardedLoader& self, std::uint64_t run, bool torch) {
   const auto batch = unwrap(self.next(run));
   if (!batch) return nb::none();
@@ -72,7 +73,7 @@ nb::object next_packed(GuardedLoader& self, std::uint64_t run, bool torch) {
   const auto& samples = batch->samples();
   self.last_samples.assign(samples.begin(), samples.end());
   return nb::make_tuple(arrays_of(*batch, torch ? Framework::kTorch : Framework::kNumpy), segments.count,
-                        segments.longest);
+                        segments.longest, segments.documents);
 }
 
 void give(GuardedLoader& self, const std::vector<std::uint64_t>& indices, const std::vector<std::uint64_t>& draws) {
@@ -117,7 +118,7 @@ void bind_loader(nb::module_& module) {
            nb::sig("def next_arrays(self, run: int, torch: bool, dlpack: bool = False) -> list[typing.Any] | None"))
       .def("next_packed", &next_packed, "run"_a, "torch"_a,
            nb::sig("def next_packed(self, run: int, torch: bool) -> "
-                   "tuple[list[typing.Any], int, int] | None"))
+                   "tuple[list[typing.Any], int, int, list[int]] | None"))
       .def(
           "batches_in", [](GuardedLoader& self, std::uint64_t epoch) { return unwrap(self.batches_in(epoch)); },
           "epoch"_a)

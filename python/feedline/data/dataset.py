@@ -70,6 +70,7 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         self._held: tuple[HeldTensor, ...] = ()  # tensors given to arrays()
         self._table: TableValues | None = None  # of files() and table()
         self._has_parts = False  # samples of a manifest are parts of their files
+        self._preceding: Dataset | None = None  # before tokenize(), if samples have images
         self._same_draws = 0  # samples that ds[i] returned with epoch 0's draws
         # The engine imports these modules on first use. If a thread did so during fork(), they would stay half imported
         # in the child, which would then hang.
@@ -595,6 +596,7 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         pad_to_multiple_of: int = 1,
         vocabulary: int | None = None,
         field: str | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
     ) -> PackedSequences:
         """Packs sequences of tokens (documents) into rows of ``length`` tokens, for training language models.
 
@@ -614,7 +616,8 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
                 with the least sufficient space. ``"concat"`` concatenates the documents of a window and cuts them at
                 the ends of rows.
             long: handling of documents that are longer than a row: ``"split"`` into rows, ``"truncate"`` after the
-                first row, or ``"drop"``.
+                first row, or ``"drop"``. Documents with images cannot be split, and are truncated before an image that
+                does not fit.
             window: number of documents, consecutive in the epoch's order, that are packed together. Larger windows
                 leave less padding; a smaller window is planned sooner.
             labels: ``"input_ids"``: labels equal the tokens, with -100 at the first token of each document (or piece
@@ -629,6 +632,9 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
             vocabulary: number of different tokens; a token that is not below it raises a DataError.
             field: the field of tokens: a list of integers of any length. By default ``input_ids``, or the only such
                 field.
+            on_error: after :meth:`tokenize`: ``"skip"`` leaves out samples that cannot be tokenized, such as chats that
+                the template refuses and images with damaged headers. They are logged when the tokens are written, and
+                counted as empty documents.
 
         Other sources than token files are read once, immediately, if the lengths of their lists are not stored, as in
         Parquet and Arrow files; the lengths take 8 bytes of memory per document. After :meth:`tokenize`, all samples
@@ -645,14 +651,19 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         from . import packed_sequences  # most datasets do not need it
 
         options = packed_sequences.options_of(given)
-        engine = self._engine
+        skips = arguments.choice("pack_sequences", "on_error", on_error, ("raise", "skip")) == "skip"
+        engine, images = self._engine, None
+        if skips and self._chain is None:
+            raise ConfigError('pack_sequences: on_error="skip" is only supported after tokenize()')
         if self._chain is not None:
             from importlib import import_module
 
             # a verb above this package, which is imported on its first use
-            engine = import_module("feedline.tokenize.cached").stored(self, field)._engine
+            cached = import_module("feedline.tokenize.cached")
+            engine, images = cached.stored(self, field, options, skips=skips)
             options["field"] = ""  # the files have another name for it
         packed = packed_sequences.pack(engine, options, given["labels"])
+        packed._images = images
         packed._revisions = revisions_of(self)
         return packed
 

@@ -11,9 +11,11 @@ from .. import _engine
 from ..errors import ConfigError
 from ..loader import gpu
 from ..loader.batches import Batch
+from ..loader.image_packed_loader import BatchImages, ImagePackedLoader
 from ..loader.loader import Output
 from ..loader.pack_presets import PRESETS, MegatronBatch, ThdBatch, TorchTitanInput, TransformersBatch
 from ..loader.packed_loader import PackedLoader
+from ..machine import limits as host_limits
 from ..machine import ranks
 from . import arguments, literals
 from .loader_options import engine_options, epoch_count, warn_of_blocks
@@ -83,6 +85,7 @@ class PackedSequences:
         self._options = options
         self._labels = labels  # None: the preset's
         self._revisions: list[str] = []  # as in Loader
+        self._images: BatchImages | None = None
 
     @property
     def documents(self) -> int:
@@ -143,6 +146,7 @@ class PackedSequences:
         output: Literal["torch", "numpy"] = "torch",
         preset: literals.PackPreset | None = None,
         timeout: float | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
     ) -> PackedLoader[Any]:
         """Returns a loader of batches of packed rows.
 
@@ -176,8 +180,12 @@ class PackedSequences:
 
                 Labels are the next tokens, except for ``"transformers"``. ``"megatron"`` and ``"thd"`` have the label 0
                 where the loss mask is 0.
-            num_workers, memory_budget, rank, world_size, mesh, dp, epochs, device, output, timeout: as for
+            memory_budget: as for :meth:`Dataset.loader`, and also the most bytes of images in memory before their batch
+                is requested; by default, those of three batches. Those of one batch are always in memory.
+            num_workers, rank, world_size, mesh, dp, epochs, device, output, timeout: as for
                 :meth:`Dataset.loader`; ranks are data-parallel ranks. Presets need ``output="torch"``.
+            on_error: with ``"skip"``, the labels of a document with a damaged image are -100 and the values of its
+                images 0, which is logged and counted in ``bad_documents``. Only for documents with images.
 
         Raises:
             ConfigError: an argument is wrong, a batch has 2^31 tokens or more, or the preset needs other labels than
@@ -187,7 +195,7 @@ class PackedSequences:
         """
         given = {name: value for name, value in locals().items() if name != "self"}
         padded = self._options["pad_to_multiple_of"] > 1
-        loader = make_packed_loader(self._engine, given, self._labels, padded=padded)
+        loader = make_packed_loader(self._engine, given, self._labels, padded=padded, images=self._images)
         loader._revisions = self._revisions
         return loader
 
@@ -198,7 +206,8 @@ class PackedSequences:
 
         Args:
             epoch, shuffle, seed: select the order, as for :meth:`loader`.
-            windows: counts only the first windows.
+            windows: counts only the first windows. With images, ``truncated`` and ``lost_tokens`` are those of all
+                documents.
 
         Returns:
             Numbers of documents: ``documents`` (all), ``empty`` (without tokens, so they are skipped), ``dropped`` and
@@ -219,20 +228,35 @@ class PackedSequences:
         first = arguments.integer("count", "epoch", epoch, low=0, high=_BIG)
         most = None if windows is None else arguments.integer("count", "windows", windows, low=1, high=_BIG)
         counts = loader.pack_counts(first, most)
+        if self._images is not None:
+            (cut, lost), left_out = self._images.truncated(), self._images.left_out()
+            nothing_left = counts["empty"] - left_out
+            counts |= {"truncated": cut - nothing_left, "lost_tokens": counts["lost_tokens"] + lost}
+            counts |= {"dropped": counts["dropped"] + nothing_left, "empty": left_out}
         places = counts["packs"] * self._options["length"]
         return {**counts, "fill": counts["tokens"] / places if places else 0.0}
 
     def explain(self) -> str:
         """Returns a text with the packs of epoch 0: fill, documents per pack, and documents that are split, truncated,
-        dropped or empty. If there are very many documents, only the first windows are counted.
+        dropped or empty. If there are very many documents, only the first windows are counted. Images have a separate
+        line, because documents with images are truncated before they are packed.
         """
         options = {"batch_size": 1, "shuffle": True, "num_workers": 1}
         loader = _engine.make_packed_loader(self._engine, options, self._labels or _DEFAULT_LABELS)
-        return "".join(f"{line}\n" for line in loader.explain().split("\n") if line.startswith(("format ", "packing ")))
+        lines = [line for line in loader.explain().split("\n") if line.startswith(("format ", "packing "))]
+        if self._images is not None:
+            cut, lost = self._images.truncated()
+            lines.append(f"images     {self._images.count()} images; {cut} documents were truncated by {lost} tokens")
+        return "".join(f"{line}\n" for line in lines)
 
 
 def make_packed_loader(
-    packed: _engine.PackedDataset, given: dict[str, Any], labels: str | None, *, padded: bool
+    packed: _engine.PackedDataset,
+    given: dict[str, Any],
+    labels: str | None,
+    *,
+    padded: bool,
+    images: BatchImages | None = None,
 ) -> PackedLoader[Any]:
     """Creates a loader.
 
@@ -240,8 +264,12 @@ def make_packed_loader(
         given: all arguments of `PackedSequences.loader`, by name.
         labels: the labels; None: those of the preset.
         padded: whether documents are padded.
+        images: the documents' images, if they have any.
     """
     where = "loader"
+    skips = arguments.choice(where, "on_error", given["on_error"], ("raise", "skip")) == "skip"
+    if images is None and skips:
+        raise ConfigError(f'{where}: on_error="skip" is only supported for packed documents with images')
     output = Output(arguments.choice(where, "output", given["output"], ("torch", "numpy")))
     preset, name = None, given["preset"]
     if name is not None:
@@ -260,7 +288,7 @@ def make_packed_loader(
         place = share.place()
     except ConfigError:  # raised again at the first use, unless a process group is initialised by then
         place = ranks.ProcessRank(0, 1, "")
-    options = engine_options(given) | {"cuda_device": cuda_device}
+    options = engine_options({**given, "on_error": "raise"}) | {"cuda_device": cuda_device}
     epochs = epoch_count(given["epochs"])
 
     def make_engine(place: ranks.ProcessRank) -> _engine.Loader:
@@ -269,17 +297,23 @@ def make_packed_loader(
 
     engine = make_engine(place)
     warn_of_blocks(engine)
-    return PackedLoader(
+    kind: Any = PackedLoader
+    if images is not None:
+        threads = options["num_workers"] or host_limits.usable_cpus()
+        own: dict[str, Any] = {"threads": threads, "budget": options.get("memory_budget")}
+        kind = partial(ImagePackedLoader, images=images, skips=skips, device=cuda_device, **own)
+    loader: PackedLoader[Any] = kind(
         engine,
         output,
         place=place,
         share=share,
         make_engine=make_engine,
         remake=lambda num_workers: make_packed_loader(
-            packed, {**given, "num_workers": num_workers}, labels, padded=padded
+            packed, {**given, "num_workers": num_workers}, labels, padded=padded, images=images
         ),
         epochs=epochs,
         on_gpu=cuda_device is not None,
         batch_size=options["batch_size"],
         form=partial(preset.form, padded=padded) if preset else None,
     )
+    return loader

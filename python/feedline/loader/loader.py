@@ -268,8 +268,11 @@ class Loader:
         batch.
         """
         self._settle()
-        now = self._engine.state()
+        now = self._engine_state()
         return state_module.from_engine(now if self._sampler is None else self._sampler.saved(now), self._revisions)
+
+    def _engine_state(self) -> dict[str, Any]:
+        return self._engine.state()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Makes the next ``iter()`` resume at the position of ``state_dict``, without reading earlier samples.

@@ -94,6 +94,14 @@ class PackedLoader(Loader, Generic[B]):
         super()._settle(place)
 
     def _next_batch(self, run: int) -> Any:
+        arrays, _ = self._next_arrays(run)
+        if arrays is None:
+            return None
+        batch = self._batch_type(*arrays)
+        return batch if self._form is None else self._form(batch)
+
+    def _next_arrays(self, run: int) -> tuple[list[Any] | None, list[int]]:
+        """Returns the fields of the next batch, and the documents of all pieces in the order of the rows."""
         engine = self._engine
         try:
             packed = engine.next_packed(run, self._output is not Output.NUMPY)
@@ -103,12 +111,11 @@ class PackedLoader(Loader, Generic[B]):
             if engine.changes != self._changes.seen:
                 self._changes.write(engine)
         if packed is None:
-            return None
-        arrays, segments, longest = packed
+            return None, []
+        arrays, segments, longest, documents = packed
         # The rows contain equal parts of one list, followed by copies of its last end.
         arrays[self._ends] = arrays[self._ends].reshape(-1)[: segments + 1]
-        batch = self._batch_type(*arrays, longest)
-        return batch if self._form is None else self._form(batch)
+        return [*arrays, longest], documents
 
     def _published(self) -> dict[str, Any]:
         # counting the batches of an epoch may take long

@@ -12,17 +12,23 @@ import errno
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from .. import _engine
 from ..data.dataset import Dataset
+from ..data.map.mapping import BadField, UnusableFunction
 from ..data.sources import open as open_source
 from ..data.text.tokenizing import IDS, MASK, ChatTokens, TextTokens, Tokens
+from ..data.vision.chats import ImageChatTokens
+from ..data.vision.packed_images import PackedImages
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from .command import write
@@ -35,11 +41,20 @@ _VERSION = 1  # of the tokens: another number ignores existing entries
 _POLL_S = 0.1
 _IN_MEMORY = ("arrays", "rows", "table")  # their fingerprints depend on all values
 _AT_ONCE = 256  # samples
+_log = logging.getLogger("feedline")
 _ADVICE = ", or leave out the sample with on_error"
 
 
-def stored(dataset: Dataset, field: str | None = None) -> Dataset:
-    """Returns the token files of a dataset whose only function is that of :meth:`Dataset.tokenize`.
+class Stored(NamedTuple):
+    """The token files of a dataset, and the images of its documents, if it has any."""
+
+    engine: _engine.Dataset
+    images: PackedImages | None
+
+
+def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any], *, skips: bool) -> Stored:
+    """Returns the token files of a dataset whose only function is that of :meth:`Dataset.tokenize`, for packing with
+    ``options``. If ``skips``, refused samples are documents without tokens.
 
     Raises:
         ConfigError: the tokens cannot be cached, because changes of a function or of the samples would not be noticed.
@@ -49,8 +64,13 @@ def stored(dataset: Dataset, field: str | None = None) -> Dataset:
     function = _function_of(dataset)
     if field not in (None, IDS):
         raise ConfigError(f"{_WHERE}: tokenize() makes the field {IDS!r}; omit field={field!r}")
-    documents = _Tokenized(dataset, function)
-    arguments = {"version": _VERSION, **function.identity()}
+    length = None
+    if isinstance(function, ImageChatTokens):
+        _check_images(dataset, options)
+        length = options["length"] if options["long"] == "truncate" else None
+    documents = _Tokenized(dataset, function, length, skips)
+    arguments = {"version": _VERSION, **function.identity(), **({"truncate": length} if length else {})}
+    arguments |= {"on_error": "skip"} if skips else {}
     key = {**arguments, "source_fingerprint": documents.fingerprint}
     try:
         digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
@@ -69,8 +89,22 @@ def stored(dataset: Dataset, field: str | None = None) -> Dataset:
                     try:
                         _fill(files, documents, function, arguments)
                     except DataError as error:
-                        raise _with_advice(error, dataset, function) from error.__cause__
-    return open_source(str(files.idx))
+                        raise _with_advice(error) from error.__cause__
+    engine = open_source(str(files.idx))._engine
+    if not isinstance(function, ImageChatTokens):
+        return Stored(engine, None)
+    return Stored(engine, PackedImages(function, dataset._preceding, files.images))
+
+
+def _check_images(dataset: Dataset, options: Mapping[str, Any]) -> None:
+    if options["long"] == "split" or options["method"] == "concat":
+        given = 'long="split"' if options["long"] == "split" else 'method="concat"'
+        raise ConfigError(
+            f'{_WHERE}: {given} would cut images; pass long="truncate", which cuts before an image that does not fit, '
+            'or long="drop", with method="best_fit"'
+        )
+    if dataset._preceding is None:
+        raise ConfigError(f"{_WHERE}: call it directly after tokenize(), without another operation between them")
 
 
 def _fill(files: Output, documents: _Tokenized, function: Any, arguments: dict[str, Any]) -> None:
@@ -120,6 +154,8 @@ def _function_of(dataset: Dataset) -> TextTokens | ChatTokens:
 
 def _write_first(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
     """Returns advice to write the tokens to a path that the user chooses."""
+    if function.has_images:
+        return "write the samples to JSONL or Parquet files and open them, or use the tokenizer of a model's folder"
     fields = f"messages={function.field!r}" if function.has_masks else f"field={function.field!r}"
     return (
         f"write them with feedline.tokenizing.tokenize(dataset, OUT, tokenizer=..., {fields}), where dataset is the "
@@ -139,22 +175,27 @@ def _cache_folder(dataset: Dataset, function: TextTokens | ChatTokens) -> Path:
         return Path(home) / ".cache" / "feedline" / "tokens"
     raise StorageError(
         f"{_WHERE}: the tokens have no cache folder: neither XDG_CACHE_HOME nor HOME is set; "
-        f"{_command(dataset, function)}"
+        f"{_elsewhere(dataset, function)}"
     )
 
 
-def _command(dataset: Dataset, function: TextTokens | ChatTokens, more: str = "") -> str:
+def _elsewhere(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
+    set_folder = "set XDG_CACHE_HOME to a folder with enough space"
+    return set_folder if function.has_images else f"{_command(dataset, function)}, or {set_folder}"
+
+
+def _command(dataset: Dataset, function: TextTokens | ChatTokens) -> str:
     option = "--messages" if function.has_masks else "--field"
     return (
-        f"run `feedline tokenize {dataset.source} OUT --tokenizer MODEL {option} {function.field}{more}` first, and "
+        f"run `feedline tokenize {dataset.source} OUT --tokenizer MODEL {option} {function.field}` first, and "
         "pack feedline.open('OUT.idx')"
     )
 
 
-def _with_advice(error: DataError, dataset: Dataset, function: TextTokens | ChatTokens) -> DataError:
+def _with_advice(error: DataError) -> DataError:
     """Replaces the advice for loaders, which can leave out samples."""
     error.message = error.message.replace(_ADVICE, "")
-    error.message += f"; to leave out such samples, {_command(dataset, function, ' --on-error skip')}"
+    error.message += '; to leave out such samples, pass on_error="skip" to pack_sequences'
     error.args = (error.message,)
     return error
 
@@ -172,7 +213,7 @@ def _storage_errors(dataset: Dataset, function: TextTokens | ChatTokens, files: 
             raise  # of the source
         raise StorageError(
             f"{_WHERE}: cannot store the tokens in {files.prefix.parent}: {os.strerror(error.errno or errno.EIO)}; "
-            f"{_command(dataset, function)}, or set XDG_CACHE_HOME to a folder with enough space",
+            f"{_elsewhere(dataset, function)}",
             errno=error.errno,
             shard=str(files.prefix.parent),
         ) from error
@@ -206,8 +247,11 @@ def _locked(handle: int) -> bool:
 class _Tokenized:
     """The samples of a tokenized dataset. Threads make their tokens: tokenizers release the GIL."""
 
-    def __init__(self, dataset: Dataset, function: TextTokens | ChatTokens) -> None:
-        self._dataset, self._function = dataset, function
+    def __init__(
+        self, dataset: Dataset, function: TextTokens | ChatTokens, length: int | None = None, skips: bool = False
+    ) -> None:
+        self._dataset, self._function, self._skips = dataset, function, skips
+        self._length = length  # at which conversations with images are truncated
         self.shown, self.samples = dataset.source, len(dataset)
         self.read_samples: Callable[[int], None] = lambda count: None
         self._per_part = part_size(self.samples)
@@ -225,8 +269,32 @@ class _Tokenized:
                 self.read_samples(len(some))
 
     def _document(self, index: int) -> Document:
+        try:
+            return self._made(index)
+        except DataError as error:
+            if not self._skips:
+                raise
+            _log.warning("sample %d is left out: %s", index, error)
+            return Document("", Tokens(np.empty(0, np.int64), np.empty(0, bool), np.array([[0, -1]], np.int32)))
+
+    def _made(self, index: int) -> Document:
+        if isinstance(self._function, ImageChatTokens):
+            return self._image_chat(index, self._function)
         sample = dict(self._dataset._engine.sample(index, 0, 0))
         return Document("", Tokens(sample[IDS], sample.get(MASK)))
+
+    def _image_chat(self, index: int, function: ImageChatTokens) -> Document:
+        """Reads only the headers of images."""
+        assert self._dataset._preceding is not None
+        sample = dict(self._dataset._preceding._engine.sample(index, 0, 0))
+        try:
+            tokens, inputs, lost = function.chat(sample, length=self._length)
+        except BadField as error:
+            raise self.error("", error.field, f"{error} [sample {index}]") from error.__cause__
+        except UnusableFunction as error:
+            raise ConfigError(f"{_WHERE}: {error}") from None
+        rows = [*(one.size for one in inputs), (0, lost)]
+        return Document("", tokens._replace(images=np.array(rows, np.int32)))
 
     def error(self, key: str, field: str, why: str) -> DataError:
         return DataError(f"{_WHERE}: field '{field}': {why} [dataset {self.shown}]", dataset=self.shown)
@@ -236,7 +304,7 @@ class _AsRead:
     """The tokens that the samples already have."""
 
     def __init__(self, function: TextTokens | ChatTokens) -> None:
-        self.field, self.has_masks = function.field, function.has_masks
+        self.field, self.has_masks, self.has_images = function.field, function.has_masks, function.has_images
 
     def many(self, values: Sequence[Tokens]) -> Sequence[Tokens]:
         return values

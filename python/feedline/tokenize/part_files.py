@@ -43,6 +43,7 @@ class PartReport:
     lengths_sha256: str
     skipped: list[Skipped] = field(default_factory=list)
     masks_sha256: str | None = None  # None: no loss masks
+    images_sha256: str | None = None  # None: no images
 
 
 class TokenFunction(Protocol):
@@ -53,6 +54,9 @@ class TokenFunction(Protocol):
 
     @property
     def has_masks(self) -> bool: ...
+
+    @property
+    def has_images(self) -> bool: ...
 
     def many(self, values: Any, /) -> Sequence[Tokens | Exception | None]:
         """Returns the tokens of each value, None if it has none, or why it is refused: BadField or another error."""
@@ -73,6 +77,7 @@ class Job:
         folder = Path(self.folder)
         paths = [tokens_path(folder, part.number), lengths_path(folder, part.number)]
         paths += [masks_path(folder, part.number)] if self.function.has_masks else []
+        paths += [images_path(folder, part.number)] if self.function.has_images else []
         files: list[_Raw] = []
         documents = total = empty = 0
         skipped: list[Skipped] = []
@@ -85,11 +90,13 @@ class Job:
                     continue
                 if len(made.ids) > LONGEST:
                     raise self._error(key, f"{len(made.ids):,} tokens exceed the format's limit")
-                tokens, lengths, *masks = files
+                tokens, lengths, *others = files
                 tokens.add(made.ids.astype(f"<{np.dtype(self.dtype.name).str[1:]}").tobytes())
                 lengths.add(np.int32(len(made.ids)).astype("<i4").tobytes())
-                for masks_file in masks:
-                    masks_file.add(made.mask.astype(np.uint8).tobytes())
+                if self.function.has_masks:
+                    others[0].add(made.mask.astype(np.uint8).tobytes())
+                if self.function.has_images:
+                    others[-1].add(made.images.astype("<i4").tobytes())
                 documents, total = documents + 1, total + len(made.ids)
             sums = [file.commit() for file in files]
         except BaseException:
@@ -97,7 +104,8 @@ class Job:
                 file.discard()
             raise
         masks_sum = sums[2] if self.function.has_masks else None
-        report = PartReport(part.number, documents, total, empty, sums[0], sums[1], skipped, masks_sum)
+        images_sum = sums[-1] if self.function.has_images else None
+        report = PartReport(part.number, documents, total, empty, sums[0], sums[1], skipped, masks_sum, images_sum)
         write_durably(_report_path(folder, part.number), json.dumps(dataclasses.asdict(report)).encode())
         return report
 
@@ -121,7 +129,7 @@ class Job:
             error = self._error(key, str(made), made.field if isinstance(made, BadField) else None)
             error.__cause__ = made.__cause__
             return error
-        highest = int(made.ids.max())
+        highest = int(made.ids.max(initial=0))
         return (
             made
             if highest < self.dtype.size
@@ -165,6 +173,10 @@ def masks_path(folder: Path, number: int) -> Path:
     return folder / f"{number:06d}.masks"
 
 
+def images_path(folder: Path, number: int) -> Path:
+    return folder / f"{number:06d}.images"
+
+
 def _report_path(folder: Path, number: int) -> Path:
     return folder / f"{number:06d}.json"
 
@@ -179,6 +191,7 @@ def finished(folder: Path, number: int) -> PartReport | None:
             sha256_of(tokens_path(folder, number)) == report.tokens_sha256
             and sha256_of(lengths_path(folder, number)) == report.lengths_sha256
             and (report.masks_sha256 is None or sha256_of(masks_path(folder, number)) == report.masks_sha256)
+            and (report.images_sha256 is None or sha256_of(images_path(folder, number)) == report.images_sha256)
         )
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None

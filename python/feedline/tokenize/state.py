@@ -32,6 +32,7 @@ class Output:
     def __init__(self, output: str) -> None:
         self.prefix = Path(output.removesuffix(".bin").removesuffix(".idx"))
         self.bin, self.idx, self.masks = (self._named(end) for end in (".bin", ".idx", ".loss_mask"))
+        self.images = self._named(".images")  # see PackedImages
         self._description = self._named(".tokenize.json")
         self.folder = self._named(".tokenize.unfinished")
 
@@ -45,7 +46,7 @@ class Output:
         try:
             content = json.loads(self._description.read_bytes())
         except FileNotFoundError:
-            other = next((path for path in (self.bin, self.idx, self.masks) if path.exists()), None)
+            other = next((path for path in (self.bin, self.idx, self.masks, self.images) if path.exists()), None)
             if other is not None and not self.folder.exists():
                 raise ConfigError(
                     f"tokenize: {other} exists and was not written by tokenize; choose another name"
@@ -70,7 +71,7 @@ class Output:
 
     def sizes(self) -> dict[str, int]:
         """Returns the bytes of the files that exist, by the end of their names."""
-        paths = (self.bin, self.idx, self.masks)
+        paths = (self.bin, self.idx, self.masks, self.images)
         return {path.suffix: path.stat().st_size for path in paths if path.exists()}
 
     @contextlib.contextmanager
@@ -106,6 +107,8 @@ class Output:
         _join(self.bin, [part_files.tokens_path(self.folder, number) for number in numbers])
         if any(part.masks_sha256 is not None for part in parts):
             _join(self.masks, [part_files.masks_path(self.folder, number) for number in numbers])
+        if any(part.images_sha256 is not None for part in parts):
+            _join(self.images, [part_files.images_path(self.folder, number) for number in numbers])
         with durable_file(self.idx) as file, contextlib.ExitStack() as held:
             paths = [part_files.lengths_path(self.folder, part.number) for part in parts]
             files = (held.enter_context(open(path, "rb")) for path in paths)
@@ -124,7 +127,7 @@ class Output:
 
     def remove(self) -> None:
         """Removes the output, but not its parts."""
-        for path in (self._description, self.idx, self.bin, self.masks):
+        for path in (self._description, self.idx, self.bin, self.masks, self.images):
             path.unlink(missing_ok=True)
 
     def clear(self) -> None:

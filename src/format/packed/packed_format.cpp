@@ -54,6 +54,7 @@ std::uint64_t PackedFormat::add(std::vector<std::vector<PackPiece>> rows) {
     std::uint64_t used = 0;
     for (const PackPiece& piece : row) {
       end_segment(padded(piece.length));
+      batch->segments.documents.push_back(piece.document);
       used += padded(piece.length);
     }
     FEEDLINE_CHECK(used <= options_.length);

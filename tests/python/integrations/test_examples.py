@@ -174,6 +174,33 @@ def test_fine_tuning_with_trl_has_the_same_losses(tmp_path: Path, environment: d
     assert [line["loss"] for line in steps(trl)] == pytest.approx(expected, abs=1e-3)
 
 
+def vlm(folder: Path, environment: dict[str, str], *launcher: str) -> subprocess.Popen[str]:
+    """Thirty steps on eighty conversations, with a separate cache folder."""
+    command = [sys.executable, *launcher, str(EXAMPLES / "vlm/vlm.py"), "--folder", str(folder)]
+    command += ["--conversations", "80", "--steps", "30", "--checkpoint-steps", "6"]
+    own = {**environment, "XDG_CACHE_HOME": str(folder / "cache"), "HF_HUB_OFFLINE": "1"}
+    return subprocess.Popen(command, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_vision_language_training_with_two_ranks_resumes_with_one(tmp_path: Path, environment: dict[str, str]) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed (tools/test --integrations installs it)")
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    two_ranks = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    stop_after_checkpoint(vlm(killed, environment, *two_ranks), killed, signal.SIGTERM)  # torchrun ends its ranks
+    before = len(steps(killed))
+    printed = finished(vlm(killed, environment))
+    assert re.search(r"resuming after step (6|12|18|24), with 1 rank\b", printed) and "correct is" in printed
+    finished(vlm(whole, environment))
+    expected = steps(whole)
+    assert [line["step"] for line in expected] == list(range(1, 31)) and len(expected[0]["rows"]) == 4
+    for line in steps(killed):
+        assert line["rows"] == expected[line["step"] - 1]["rows"]
+        assert line["loss"] == pytest.approx(expected[line["step"] - 1]["loss"], abs=0.02)
+    assert len(steps(killed)) > before
+    losses = [line["loss"] for line in expected]
+    assert sum(losses[-5:]) / 5 < losses[0] - 1
+
+
 def test_the_torchrun_example_proves_its_claims(environment: dict[str, str]) -> None:
     command = [sys.executable, str(EXAMPLES / "torchrun_resume/prove.py"), "--epochs", "3", "--seed", "2"]
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S)

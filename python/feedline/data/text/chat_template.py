@@ -41,7 +41,7 @@ class ChatTemplate:
     """
 
     def __init__(self, where: str, source: str, variables: Mapping[str, Any]) -> None:
-        self._where, self._source, self._variables = where, source, dict(variables)
+        self._where, self.source, self._variables = where, source, dict(variables)
         self.has_spans = bool(_GENERATION.search(source))
         _ = self._compiled  # reports errors at the call
 
@@ -49,7 +49,7 @@ class ChatTemplate:
     def _compiled(self) -> Any:
         jinja2 = _jinja2(self._where)
         try:
-            return _environment().from_string(self._source)
+            return _environment().from_string(self.source)
         except jinja2.TemplateError as error:
             line = getattr(error, "lineno", None)
             at = "" if line is None else f" in line {line}"
@@ -57,7 +57,7 @@ class ChatTemplate:
 
     def identity(self) -> dict[str, Any]:
         """Returns JSON values that determine the rendered text."""
-        return {"source": self._source, "variables": self._variables}
+        return {"source": self.source, "variables": self._variables}
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_compiled"}

@@ -26,6 +26,7 @@ class Model(NamedTuple):
     special_tokens: Mapping[str, str]
     shown: str
     end_id: int | None  # of the end-of-document token
+    folder: Path | None = None  # of the model's files
 
 
 def load(where: str, given: Any, add_special_tokens: bool) -> Model:
@@ -57,7 +58,7 @@ def load(where: str, given: Any, add_special_tokens: bool) -> Model:
     tokenizer = _of_file(where, _file_in(where, path), add_special_tokens)
     templates = _templates_in(where, folder, config) if is_model else {}
     end = tokenizer.token_id(special["eos_token"]) if "eos_token" in special else tokenizer.end_id
-    return Model(tokenizer, templates, special, str(path), end)
+    return Model(tokenizer, templates, special, str(path), end, folder if is_model else None)
 
 
 def end_id(where: str, model: Model, eod: Any) -> int:
@@ -131,16 +132,19 @@ def _of_file(where: str, path: Path, add_special_tokens: bool) -> Tokenizer:
 def _config(where: str, folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):  # the second wins
-        file = folder / name
-        if not file.is_file():
-            continue
-        try:
-            content = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"{where}: cannot read {str(file)!r}: {error}") from None
-        if isinstance(content, dict):
-            found |= content
+        found |= json_object(where, folder / name)
     return found
+
+
+def json_object(where: str, file: Path) -> dict[str, Any]:
+    """Returns the object in a JSON file; empty if the file does not exist."""
+    if not file.is_file():
+        return {}
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{where}: cannot read {str(file)!r}: {error}") from None
+    return content if isinstance(content, dict) else {}
 
 
 def _texts(config: Mapping[str, Any]) -> dict[str, str]:
@@ -155,12 +159,15 @@ def _texts(config: Mapping[str, Any]) -> dict[str, str]:
 
 def _templates_in(where: str, folder: Path, config: Mapping[str, Any]) -> dict[str, str]:
     file = folder / "chat_template.jinja"
-    if not file.is_file():
-        return _templates(config.get("chat_template"))
-    try:
-        return {"default": file.read_text(encoding="utf-8")}
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{where}: cannot read {str(file)!r}: {error}") from None
+    if file.is_file():
+        try:
+            return {"default": file.read_text(encoding="utf-8")}
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{where}: cannot read {str(file)!r}: {error}") from None
+    # the third file is the form of processors before transformers 4.50
+    return _templates(config.get("chat_template")) or _templates(
+        json_object(where, folder / "chat_template.json").get("chat_template")
+    )
 
 
 def _templates(given: Any) -> dict[str, str]:

@@ -28,8 +28,12 @@ def token_function(
     append_eod: bool,
     eod: str | int | None,
     add_special_tokens: bool,
+    images: Any = None,
+    folder: str | None = None,
 ) -> TextTokens | ChatTokens:
-    """Returns the function with these arguments of :meth:`Dataset.tokenize`. Raises ConfigError for wrong ones."""
+    """Returns the function with these arguments of :meth:`Dataset.tokenize`. Relative paths of images refer to
+    ``folder``, and are refused if it is None. Raises ConfigError for wrong ones.
+    """
     if field is not None and messages is not None:
         raise ConfigError(f"{where}: pass field or messages, not both")
     special = arguments.flag(where, "add_special_tokens", add_special_tokens)
@@ -37,6 +41,8 @@ def token_function(
     wants_end = arguments.flag(where, "append_eod", append_eod)
     if eod is not None and not wants_end:
         raise ConfigError(f"{where}: eod requires append_eod=True (--append-eod)")
+    if images is not None and messages is None:
+        raise ConfigError(f"{where}: images requires messages")
     given: dict[str, Any] = {"max_length": max_length, "append_eod": append_eod or None, "eod": eod}
     model = model_files.load(where, tokenizer, special)
     if messages is None:
@@ -49,7 +55,20 @@ def token_function(
         raise ConfigError(f"{where}: append_eod is only for texts; a chat template ends its messages itself")
     template, with_tools = _templates(where, model, chat_template, template_arguments)
     names = _field_name(where, "messages", messages), None if tools is None else _field_name(where, "tools", tools)
-    call = _call(model.shown, messages=messages, **given)
+    call = _call(model.shown, messages=messages, images=images, **given)
+    if images is not None:
+        from ..vision import chats, processors, sample_images
+
+        if model.folder is None:
+            raise ConfigError(
+                f"{where}: images needs the model's folder as tokenizer, with tokenizer.json and the configuration of "
+                f"the image processor, not {model.shown}"
+            )
+        read = sample_images.SampleImages(_field_names(where, "images", images), folder)
+        processor = processors.read(where, model.folder, model.special_tokens)
+        return chats.ImageChatTokens(
+            where, model.tokenizer, (template, with_tools), names, call, length, processor, read
+        )
     return ChatTokens(model.tokenizer, template, with_tools, names, call, length)
 
 
@@ -91,6 +110,12 @@ def _field_name(where: str, name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{where}: {name} must be a field's name, not {value!r}")
     return value
+
+
+def _field_names(where: str, name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, list | tuple) and value:
+        return tuple(_field_name(where, name, one) for one in value)
+    return (_field_name(where, name, value),)
 
 
 def _call(shown: str, **options: Any) -> str:

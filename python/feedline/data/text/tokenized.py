@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 
@@ -25,6 +25,7 @@ class Tokenized:
         eod: str | int | None = None,
         add_special_tokens: bool = True,
         processes: int = 0,
+        images: str | Sequence[str] | None = None,
     ) -> Self:
         """Turns text or conversations into token ids while loading.
 
@@ -60,6 +61,11 @@ class Tokenized:
             eod: this token, or its id; by default the tokenizer's end-of-sequence token.
             add_special_tokens: whether tokenizers and transformers add their special tokens to a text, such as BOS.
             processes: as for :meth:`map`, for tokenizers and templates that hold the GIL.
+            images: field with the images of the conversation, or several fields: encoded images, paths, objects with
+                ``bytes`` or ``path``, or lists of them. The tokenizer is then the folder of a vision-language model.
+                Samples get ``pixel_values`` (float32), the images' inputs of the vision encoder, concatenated, and
+                ``image_grid_thw`` or ``image_sizes`` (int64, a row per image) if the model needs it. See
+                docs/vision-language.md.
 
         Raises:
             ConfigError: the tokenizer or the template does not exist or cannot be loaded, a required package is
@@ -71,6 +77,7 @@ class Tokenized:
         from .token_functions import token_function  # imports modules that only tokens need
         from .tokenizing import IDS, MASK, ChatTokens
 
+        dataset: Any = self
         function = token_function(
             "tokenize",
             tokenizer,
@@ -83,8 +90,23 @@ class Tokenized:
             append_eod=append_eod,
             eod=eod,
             add_special_tokens=add_special_tokens,
+            images=images,
+            folder=folder_of(dataset.source) if images is not None else None,
         )
-        dataset: Any = self
         made = [IDS, MASK] if isinstance(function, ChatTokens) else [IDS]
-        tokenized: Self = dataset.map(function, processes=processes).collate("pad", fields=made)
-        return tokenized
+        tokenized: Any = dataset.map(function, processes=processes).collate("pad", fields=made)
+        if isinstance(function, ChatTokens) and function.has_images:
+            tokenized = tokenized.collate("list", fields=list(function.image_fields))
+            tokenized._preceding = dataset
+        result: Self = tokenized
+        return result
+
+
+def folder_of(source: str) -> str | None:
+    """Returns the folder to which paths in a source are relative; None if it is remote, or if there are several."""
+    folders = set()
+    for one in source.split("::"):
+        path = one.removeprefix("file://")
+        folders.add(path if os.path.isdir(path) else os.path.dirname(path))
+    (folder, *others) = folders
+    return None if others or "://" in folder or any(letter in folder for letter in "*?[{") else folder

@@ -30,6 +30,7 @@ class Tokens(NamedTuple):
 
     ids: Any
     mask: Any = None
+    images: Any = None  # int32 (images + 1, 2): heights and widths, then 0 and the number of tokens that were cut off
 
 
 class TextTokens:
@@ -37,6 +38,7 @@ class TextTokens:
 
     describes_itself: ClassVar[bool] = True
     has_masks: ClassVar[bool] = False
+    has_images: ClassVar[bool] = False
     tools: ClassVar[None] = None
 
     def __init__(
@@ -107,6 +109,8 @@ class ChatTokens:
 
     describes_itself: ClassVar[bool] = True
     has_masks: ClassVar[bool] = True
+    has_images: ClassVar[bool] = False
+    image_fields: Sequence[str] = ()  # that samples with images get
 
     def __init__(
         self,
@@ -126,8 +130,8 @@ class ChatTokens:
     def __call__(self, sample: Mapping[str, Any]) -> dict[str, Any]:
         messages = _value(sample, self.field, (IDS, MASK))
         tools = self.tools if self.tools in sample else None
-        ids, mask = self._tokens(Conversation(messages, None if tools is None else sample[tools]))
-        made: dict[str, dict[str, Any]] = {self.field: {IDS: ids, MASK: mask}}
+        chat = self._tokens(Conversation(messages, None if tools is None else sample[tools]))
+        made: dict[str, dict[str, Any]] = {self.field: {IDS: chat.ids, MASK: chat.mask}}
         return _replaced(sample, made | ({tools: {}} if tools else {}))
 
     def identity(self) -> dict[str, Any]:

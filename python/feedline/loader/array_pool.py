@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Large arrays whose memory is used again: new memory costs the kernel as much time as filling it."""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+_MOST = 4  # unused blocks
+
+
+class ArrayPool:
+    """Provides float32 arrays. Memory returns to the pool when no array or tensor refers to it. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._free: list[Any] = []
+
+    def empty(self, shape: Sequence[int]) -> Any:
+        """Returns an array whose values are not set."""
+        count = math.prod(shape)
+        if count == 0:
+            return np.empty(shape, np.float32)
+        block = self._block(count)
+        # Views refer to this array, and not to the block, because the array's memory is that of a memoryview.
+        whole = np.frombuffer(memoryview(block), np.float32, count)
+        weakref.finalize(whole, _give_back, self._free, block).atexit = False
+        return whole.reshape(shape)
+
+    def clear(self) -> None:
+        """Frees the unused memory."""
+        self._free.clear()
+
+    def _block(self, count: int) -> Any:
+        while self._free:
+            try:
+                block = self._free.pop()
+            except IndexError:  # another thread took it
+                break
+            if len(block) >= count:
+                return block
+        return np.empty(count + count // 4, np.float32)  # the sizes of batches differ; unused memory stays unmapped
+
+
+def _give_back(free: list[Any], block: Any) -> None:
+    if len(free) < _MOST:
+        free.append(block)
