@@ -120,9 +120,8 @@ struct FieldSpec {
   Content content = Content::kArray;
   Element pad{};                  // kPadded: the value that fills the end of shorter rows
   std::uint64_t usual_bytes = 0;  // average bytes per row if `form` is not kDense; 0: unknown before reading
-  bool is_late() const {
-    return form != BatchForm::kDense;
-  }  // the row's position in a batch is known only when the batch is complete
+  // Whether the position of a row in a batch is only known when the batch is complete.
+  bool has_variable_size() const { return form != BatchForm::kDense; }
   friend bool operator==(const FieldSpec& a, const FieldSpec& b) {  // regardless of their typical sizes
     return a.name == b.name && a.array == b.array && a.form == b.form && a.content == b.content && a.pad == b.pad;
   }

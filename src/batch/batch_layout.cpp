@@ -23,10 +23,10 @@ std::size_t room_of(std::size_t field_bytes) { return aligned(std::max<std::size
 BatchLayout::BatchLayout(Schema schema, std::uint64_t rows, std::optional<std::size_t> targets, std::size_t extra_bytes)
     : schema_(std::move(schema)), rows_(rows), targets_(targets) {
   FEEDLINE_CHECK(rows > 0);
-  FEEDLINE_CHECK(!targets || !schema_[*targets].is_late());
+  FEEDLINE_CHECK(!targets || !schema_[*targets].has_variable_size());
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     offsets_.push_back(bytes_);
-    if (schema_[i].is_late()) {
+    if (schema_[i].has_variable_size()) {
       variable_.push_back(i);
       continue;
     }
@@ -68,14 +68,14 @@ std::span<std::int64_t> BatchLayout::classes(std::byte* data) const {
 std::uint64_t BatchLayout::sample_bytes() const {
   std::uint64_t bytes = 0;
   for (const FieldSpec& field : schema_)
-    if (!field.is_late()) bytes += field.array.bytes();
+    if (!field.has_variable_size()) bytes += field.array.bytes();
   return bytes;
 }
 
 void BatchLayout::row_views(std::byte* data, std::uint64_t row, std::vector<ArrayView>& rows) const {
   rows.resize(schema_.size());
   for (std::size_t i = 0; i < schema_.size(); ++i)
-    rows[i] = schema_[i].is_late() ? ArrayView{nullptr, schema_[i].array} : row_view(data, i, row);
+    rows[i] = schema_[i].has_variable_size() ? ArrayView{nullptr, schema_[i].array} : row_view(data, i, row);
 }
 
 void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
@@ -84,7 +84,7 @@ void BatchLayout::rows_at(std::byte* data, std::span<memory::ListItem> items, st
   memory::ListItem* item = variable_.empty() ? nullptr : &items[row * variable_.size()];
   for (std::size_t i = 0; i < schema_.size(); ++i) {
     const FieldSpec& field = schema_[i];
-    if (field.is_late()) {
+    if (field.has_variable_size()) {
       item->clear();
       rows[i] = {{nullptr, field.array}, item++};
     } else {

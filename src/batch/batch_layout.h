@@ -49,7 +49,7 @@ class BatchLayout {
   // variable-size field. The items of this row are cleared. `rows` is reused.
   void rows_at(std::byte* data, std::span<memory::ListItem> items, std::uint64_t row,
                std::vector<memory::Row>& rows) const;
-  // Indices of the variable-size fields (FieldSpec::is_late).
+  // Indices of the variable-size fields (FieldSpec::has_variable_size).
   std::span<const std::size_t> variable_fields() const { return variable_; }
   // Returns the byte range [first, last) of the rows from `row` on in the largest dense field.
   std::pair<std::size_t, std::size_t> largest_field_from(std::uint64_t row) const;

@@ -50,7 +50,7 @@ Batch make_batch(Parts parts, std::uint64_t index, std::vector<std::uint64_t> sa
   fields.reserve(schema.size());
   std::size_t variable = 0;
   for (std::size_t i = 0; i < schema.size(); ++i) {
-    if (schema[i].is_late())
+    if (schema[i].has_variable_size())
       fields.push_back(held->composed.field(variable++, schema[i]));
     else
       fields.push_back({.name = schema[i].name,

@@ -196,7 +196,7 @@ TEST(VariableSizeFields, OfUnknownSizeTwoBatchesAreBegun) {
 TEST(VariableSizeFields, WhatFormatsKnowOfTheirRowsIsPlannedFor) {
   auto recipe = std::make_shared<Recipe>(*VariableSizeSamples::recipe(203));
   for (FieldSpec& field : recipe->schema)
-    if (field.is_late()) field.usual_bytes = 50'000;
+    if (field.has_variable_size()) field.usual_bytes = 50'000;
   LoaderOptions options = options_of(2);
   options.memory_budget = 10 << 20;
   const auto plan = plan_pipeline(*recipe, options);

@@ -28,7 +28,7 @@ BatchMemory::BatchMemory(const Recipe& recipe, const PipelinePlan& plan, std::sh
       device_(std::move(device)),
       allocator_(device_->allocator()),
       variable_memory_(variable_memory_of(*device_)),
-      variable_fields_(static_cast<std::size_t>(std::ranges::count_if(recipe.schema, &FieldSpec::is_late))),
+      variable_fields_(static_cast<std::size_t>(std::ranges::count_if(recipe.schema, &FieldSpec::has_variable_size))),
       items_(variable_fields_ * plan.most_rows) {}
 
 Result<void> BatchMemory::prepare() const {

@@ -70,7 +70,7 @@ bool is_made(const Recipe& recipe, std::size_t field_index) {
 }
 
 bool is_class(const FieldSpec& field) {
-  return !field.is_late() && field.content == Content::kArray && field.array == ArraySpec{DType::kInt64, {}};
+  return !field.has_variable_size() && field.content == Content::kArray && field.array == ArraySpec{DType::kInt64, {}};
 }
 
 // Returns whether mixing leaves fields of this kind unchanged. For other kinds, such as masks, mixing is not defined.
@@ -194,7 +194,7 @@ Result<void> BatchMix::take_image(const FieldSpec& field, const transform::Devic
   const auto refuse = [&](const std::string& why) {
     return config_error("loader: mixup and cutmix: '" + field.name + "' " + why);
   };
-  if (field.is_late())
+  if (field.has_variable_size())
     return refuse("has rows of different sizes, which cannot be mixed; resize or crop them to one size");
   const ArraySpec& array = elements ? elements->spec : field.array;
   const DType dtype = array.dtype;

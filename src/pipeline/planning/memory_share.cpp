@@ -46,7 +46,7 @@ constexpr std::uint64_t kUnknownRowBytes = 1024;
 std::uint64_t variable_bytes_of(const Recipe& recipe, std::uint64_t rows, std::uint64_t unknown) {
   std::uint64_t row_bytes = 0;
   for (const FieldSpec& field : recipe.schema)
-    if (field.is_late()) row_bytes += field.usual_bytes > 0 ? field.usual_bytes : unknown;
+    if (field.has_variable_size()) row_bytes += field.usual_bytes > 0 ? field.usual_bytes : unknown;
   return 2 * rows * row_bytes;
 }
 

@@ -130,7 +130,8 @@ void resolve_threads(const LoaderOptions& options, PipelinePlan& plan) {
 Result<std::shared_ptr<const batch::BatchLayout>> layout_of(Schema schema, std::uint64_t rows,
                                                             const PipelinePlan& plan) {
   std::uint64_t row_bytes = 0;
-  for (const FieldSpec& field : schema) row_bytes += field.is_late() ? field.usual_bytes : field.array.bytes();
+  for (const FieldSpec& field : schema)
+    row_bytes += field.has_variable_size() ? field.usual_bytes : field.array.bytes();
   if (rows > (std::uint64_t{1} << 48) / std::max<std::uint64_t>(row_bytes, 1))
     return config_error("loader: a batch of " + std::to_string(rows) + " samples exceeds 256 TiB");
   return std::make_shared<const batch::BatchLayout>(std::move(schema), rows,

@@ -67,7 +67,8 @@ std::span<memory::Row> FunctionRows::stored_rows(std::span<memory::Row> rows) {
     make_own(items_[i]);
     memory::Row& row = stored_rows_[mapping.takes[i]];
     row = {{nullptr, field.array}, items_[i].get()};
-    if (!field.is_late()) row = {{items_[i]->take(field.array.shape, field.array.dtype).data(), field.array}, nullptr};
+    if (!field.has_variable_size())
+      row = {{items_[i]->take(field.array.shape, field.array.dtype).data(), field.array}, nullptr};
   }
   return stored_rows_;
 }

@@ -33,7 +33,7 @@ template <typename Length>
 Schema with_lengths(Schema schema, Length length) {
   for (std::size_t i = 0; i < schema.size(); ++i) {
     Shape& shape = schema[i].array.shape;
-    if (schema[i].array.is_ragged() && !schema[i].is_late())
+    if (schema[i].array.is_ragged() && !schema[i].has_variable_size())
       shape = shape.with_first(static_cast<std::int64_t>(length(i)));
   }
   return schema;

@@ -21,15 +21,15 @@ class SampleRoom {
     for (std::size_t i = 0; i < schema.size(); ++i) {
       const FieldSpec& field = schema[i];
       const bool is_own = i < own.size() && own[i].memory;
-      const bool is_late = field.is_late() && !is_own;
-      const std::size_t bytes = is_late || is_own ? 0 : field.array.bytes();
+      const bool is_variable = field.has_variable_size() && !is_own;
+      const std::size_t bytes = is_variable || is_own ? 0 : field.array.bytes();
       Sample::Field& made = sample_.fields.emplace_back(
           Sample::Field{field.name, field.array, std::vector<std::byte>(bytes), field.form, field.content});
       if (is_own) {
         made.array = own[i].array;
         made.pages = own[i].memory;
       }
-      rows_.push_back({{made.bytes(), made.array}, is_late ? &items_[i] : nullptr});
+      rows_.push_back({{made.bytes(), made.array}, is_variable ? &items_[i] : nullptr});
     }
   }
 
