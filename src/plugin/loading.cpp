@@ -45,6 +45,20 @@ Result<std::string> real_path(const std::string& path) {
   return std::string(resolved);
 }
 
+Result<void*> open_library(const std::string& path) {
+  // dlopen() is declared as not throwing, so that a direct call would have no handler
+  void* (*const volatile open)(const char*, int) = ::dlopen;
+  void* library = nullptr;
+  try {
+    library = open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } catch (...) {
+    return refused(path, "the library cannot be loaded: an initializer of a static variable threw an exception");
+  }
+  if (library != nullptr) return library;
+  const char* const why = ::dlerror();
+  return refused(path, std::string("the library cannot be loaded: ") + (why == nullptr ? "unknown reason" : why));
+}
+
 Result<plugin::Register> find_register(void* library) {
   if (void* const found = ::dlsym(library, "feedline_register_v1")) return reinterpret_cast<plugin::Register>(found);
   constexpr int kLatest = 9;
@@ -67,11 +81,7 @@ Result<PluginContents> load_plugin(const std::string& given, const ReservedNames
     const std::lock_guard lock(loaded().mutex);
     for (const PluginContents& plugin : loaded().plugins)
       if (plugin.path == path) return plugin;
-    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) {
-      const char* const why = ::dlerror();
-      return refused(path, std::string("the library cannot be loaded: ") + (why == nullptr ? "unknown reason" : why));
-    }
+    FEEDLINE_TRY(void* const library, open_library(path));
     const auto registering = find_register(library);
     auto contents =
         registering ? plugin::register_plugin(path, *registering, reserved) : std::unexpected(registering.error());

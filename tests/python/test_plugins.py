@@ -271,6 +271,39 @@ def test_a_state_is_refused_if_the_plugins_format_has_another_version(tmp_path: 
     assert "load_state_dict: the state is from another dataset" in other.stderr.decode()
 
 
+FLAT = """
+static int header(void*, feedline_bytes, int* w, int* h, feedline_message*) { *w = *h = 2; return 0; }
+static int decode(void*, feedline_bytes, uint8_t* out, size_t stride, feedline_message*) {
+  for (int i = 0; i < 6; ++i) out[i] = out[stride + i] = VERSION;
+  return 0;
+}
+static const char* const ends[] = {"flat"};
+static const feedline_codec_v1 flat{sizeof flat, "flat", "VERSION", nullptr, ends, 1, {"FLAT", 4}, header, decode};
+int feedline_register_v1(const feedline_registry_v1* r, feedline_message* m) { return r->add_codec(r->host, &flat, m); }
+"""
+CACHED = """
+import feedline, sys
+feedline.load_plugin(sys.argv[1])
+dataset = feedline.open(sys.argv[2]).resize((2, 2)).cache(sys.argv[3])
+print([int(batch.image.max()) for batch in dataset.loader(1, output="numpy")])
+"""
+
+
+def test_cached_pixels_are_refused_if_the_codec_has_another_version(tmp_path: Path) -> None:
+    (tmp_path / "photos" / "cats").mkdir(parents=True)
+    (tmp_path / "photos" / "cats" / "a.flat").write_bytes(b"FLAT")
+    given = (str(tmp_path / "photos"), str(tmp_path / "cached.pixels"))
+    for version in ("1", "2"):
+        (tmp_path / version).mkdir()
+        compiled(tmp_path / version, FLAT.replace("VERSION", version))
+    libraries = [str(tmp_path / version / "bad.so") for version in ("1", "2")]
+    for _ in range(2):
+        done = in_another_process(CACHED, libraries[0], *given)
+        assert done.stdout.decode().strip() == "[1]", done.stderr.decode()
+    other = in_another_process(CACHED, libraries[1], *given)
+    assert "codecs flat 1" in other.stderr.decode() and "codecs flat 2" in other.stderr.decode()
+
+
 LISTED_TWICE = """
 import feedline, sys
 print(len(feedline.open(sys.argv[2], index=sys.argv[3])), end=" ")
@@ -326,6 +359,10 @@ static feedline_codec_v1 codec{sizeof codec, "NAME", "1", nullptr, nullptr, 0, {
         (
             "void missing(); int use() { missing(); return 1; }" + REGISTER + "{ return 0; }",
             "cannot be loaded: .*missing",
+        ),
+        (
+            "static int thrown() { throw 7; } int value = thrown();" + REGISTER + "{ return 0; }",
+            "cannot be loaded: an initializer of a static variable threw an exception",
         ),
     ],
 )
