@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_volumes import NIFTI_TYPES, nifti
+from made_volumes import NIFTI_TYPES, nifti, touched
 
 import feedline
 
@@ -223,6 +223,30 @@ def test_wrong_sources_are_refused(tmp_path: Path, array: Any) -> None:
     missing = str(tmp_path / "none.nii")
     with pytest.raises(feedline.StorageError, match=r"none\.nii"):
         feedline.open(missing)
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.nii", "a.nii.gz"])
+def test_a_file_that_changes_while_it_is_open_is_noticed(tmp_path: Path, array: Any, name: str) -> None:
+    def write(values: Any) -> str:
+        if name == "a.npy":
+            return saved(tmp_path / name, values)
+        data = nifti(values, slope=2.0, inter=1.0)
+        return written(tmp_path / name, gzip.compress(data, 0) if name.endswith("gz") else data)
+
+    path = write(array)
+    patches = opened(path).random_crop((8, 8, 8), patches=3)
+    turned = opened(path).random_crop((8, 8, 8), patches=3).random_affine(20)
+    patches[0], turned[0]
+    size = Path(path).stat().st_size
+    write(np.ascontiguousarray(array.T))  # the same size, but other extents
+    touched(path)
+    assert Path(path).stat().st_size == size
+    for stale in (patches, turned):
+        with pytest.raises(feedline.StorageError, match=r"has changed between index and read.*open the dataset.*a\.n"):
+            stale[1]
+        with pytest.raises(feedline.StorageError, match="has changed"):
+            list(stale.loader(batch_size=1))
+    assert opened(path)[0].image.shape == array.T.shape
 
 
 # ---- patches ----

@@ -36,7 +36,7 @@ struct Reservoir {
 
 class Scan {
  public:
-  Scan(std::uint64_t key, std::span<const int> values) : values_(values), random_({key, 0, 0}, 0) {}
+  explicit Scan(std::span<const int> values) : values_(values) {}
 
   Result<void> add(DType dtype, std::span<const std::byte> data, std::uint64_t first) {
     const std::array<std::byte, 8> zero{};
@@ -78,7 +78,7 @@ class Scan {
 
  private:
   const std::span<const int> values_;
-  base::Random random_;
+  base::Random random_{{}, 0};  // the same on all hosts, whose files may have other times
   std::map<std::int64_t, Reservoir> labels_;
   std::int64_t last_label_ = 0;
   Reservoir* last_ = nullptr;  // stays valid: nodes of a map do not move
@@ -132,13 +132,15 @@ Result<Foreground> find_foreground(const memory::Volume& labels, std::span<const
   for (std::size_t i = 0; i < dims; ++i) begin = begin.with_extent(i, 0);
   memory::VolumeBuffers buffers;
   memory::ByteBuffer room;
-  Scan scan(labels.key(), values);
+  Scan scan(values);
   for (std::int64_t at = 0; at < shape[0]; at += units * unit) {
     begin = begin.with_extent(0, at);
     size = size.with_extent(0, std::min(units * unit, shape[0] - at));
     const std::size_t bytes = static_cast<std::size_t>(size[0] * per_index) * element;
     const auto slab = room.resize(bytes);
-    FEEDLINE_CHECK_OK(labels.read_box({begin.begin(), dims}, {size.begin(), dims}, slab.data(), buffers));
+    const auto read = labels.read_box({begin.begin(), dims}, {size.begin(), dims}, slab.data(), buffers);
+    FEEDLINE_CHECK_OK(labels.check_unchanged());
+    if (!read) return std::unexpected(read.error());
     FEEDLINE_CHECK_OK(scan.add(labels.spec().dtype, slab, static_cast<std::uint64_t>(at * per_index)));
   }
   return scan.finish();
@@ -150,7 +152,7 @@ ForegroundIndex::ForegroundIndex(const storage::Storage& storage, const std::str
 
 Result<std::shared_ptr<const Foreground>> ForegroundIndex::find(const memory::Volume& labels,
                                                                 std::span<const int> values) {
-  std::uint64_t key = labels.key();
+  FEEDLINE_TRY(std::uint64_t key, labels.key());
   for (const int value : values) key = base::mix64(key + static_cast<std::uint64_t>(value) + 1);
   {
     const std::lock_guard lock(mutex_);

@@ -237,6 +237,18 @@ Result<void> VolumePath::draw(const memory::Record::Field& stored, FieldWork& wo
   return {};
 }
 
+Result<std::uint64_t> VolumePath::read_patch(const memory::Volume& volume, const Axes& axes, FieldWork& work,
+                                             const ArrayView& out) const {
+  const DType stored = volume.spec().dtype;
+  if (work.scratch.volumes->geometry.interpolates) return interpolate(volume, axes, work, out.data);
+  if (stored == out.spec.dtype) return copy_patch(volume, axes, work, out.data);
+  const auto elements = static_cast<std::size_t>(axes.patch.elements());
+  std::byte* const native = work.scratch.volumes->native.resize(elements * size_of(stored)).data();
+  FEEDLINE_TRY(const std::uint64_t read, copy_patch(volume, axes, work, native));
+  transform::to_floats(stored, native, elements, out.as<float>());
+  return read;
+}
+
 // Copies the patch, flipped and rotated by 90 degrees, in the dtype of the volume.
 Result<std::uint64_t> VolumePath::copy_patch(const memory::Volume& volume, const Axes& axes, FieldWork& work,
                                              std::byte* out) const {
@@ -378,25 +390,17 @@ Result<void> VolumePath::fill_rows(const memory::Record::Field& stored, FieldWor
                           wanted.array.shape.to_string(),
                       "transform");
   FEEDLINE_TRY(const ArrayView out, destination(rows.front(), axes.patch, work));
-  const std::size_t elements = static_cast<std::size_t>(axes.patch.elements());
-  std::uint64_t read = 0;
-  if (scratch.geometry.interpolates) {
-    FEEDLINE_TRY(read, interpolate(volume, axes, work, out.data));
-  } else if (spec.dtype == dtype) {
-    FEEDLINE_TRY(read, copy_patch(volume, axes, work, out.data));
-  } else {
-    std::byte* const native = scratch.native.resize(elements * size_of(spec.dtype)).data();
-    FEEDLINE_TRY(read, copy_patch(volume, axes, work, native));
-    transform::to_floats(spec.dtype, native, elements, out.as<float>());
-  }
+  const Result<std::uint64_t> read = read_patch(volume, axes, work, out);
+  FEEDLINE_CHECK_OK(volume.check_unchanged());  // first: data that changed may seem damaged
+  if (!read) return std::unexpected(read.error());
   const std::uint64_t decoded = base::now_ns();
-  work.meter.count(telemetry::Stage::kDecode, started, decoded, read);
+  work.meter.count(telemetry::Stage::kDecode, started, decoded, *read);
   if (!values_.empty()) {
     if (axes.inner != 1)
       return data_error("the volume has axes after the spatial ones, which operations on values do not support",
                         "transform");
     const auto size = axes.three(axes.patch, 1);
-    const std::size_t voxels = elements / static_cast<std::size_t>(axes.outer);
+    const auto voxels = static_cast<std::size_t>(axes.patch.elements() / axes.outer);
     for (const PatchPlan::Step& step : values_)
       for (std::int64_t channel = 0; channel < axes.outer; ++channel)
         step.operation->apply(base::Random(work.key, step.stream),
