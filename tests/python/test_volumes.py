@@ -7,6 +7,8 @@ import gzip
 import itertools
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -408,6 +410,37 @@ def test_grids_cover_the_volume(tmp_path: Path, array: Any, overlap: Any, pad: b
     counts = [-(-max(e - n, 0) // s) + 1 for e, n, s in zip(SHAPE, size, strides, strict=True)]
     small = -(-max(9 - size[0], 0) // strides[0]) + 1
     assert len(patches) == (counts[0] + small) * counts[1] * counts[2]
+
+
+def test_large_grids_need_little_memory(tmp_path: Path) -> None:
+    path = saved(tmp_path / "0.npy", np.arange(10_000, dtype="u2").reshape(10, 20, 50))
+    for i in range(1, 1000):
+        os.link(path, tmp_path / f"{i}.npy")
+    code = f"""
+import resource, feedline
+volumes = feedline.open([f"{tmp_path}/{{i}}.npy" for i in range(1000)], volumes=True)
+volumes.center_crop((1, 1, 1))[999]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+patches = volumes.grid_patches((1, 1, 1))
+loader = patches.loader(batch_size=2, shuffle=True)
+assert len(str(loader.state_dict())) < 5000
+last = patches[9_999_999]
+assert last.image == 9999 and last.patch_position.tolist() == [9, 19, 49], last
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    grown = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+    assert grown < 50_000  # KiB, for 10 million patches
+
+
+def test_grids_notice_a_volume_of_another_shape(tmp_path: Path) -> None:
+    path = saved(tmp_path / "0.npy", np.zeros((2, 3, 4), "u1"))
+    count = 1025  # one more than stay open, so the first is opened again
+    for i in range(1, count):
+        os.link(path, tmp_path / f"{i}.npy")
+    patches = opened([str(tmp_path / f"{i}.npy") for i in range(count)]).grid_patches((1, 1, 1))
+    os.replace(saved(tmp_path / "other.npy", np.zeros((4, 3, 2), "u1")), path)
+    with pytest.raises(feedline.StorageError, match=r"shape \(4, 3, 2\), but it had \(2, 3, 4\).*open the dataset"):
+        patches[0]
 
 
 def test_leading_axes_are_delivered_whole(tmp_path: Path) -> None:
