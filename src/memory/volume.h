@@ -32,6 +32,7 @@ class Volume {
   // name the file. kData: the stored data is damaged. Requires: the box is inside the array and not empty.
   virtual Result<std::uint64_t> read_box(std::span<const std::int64_t> begin, std::span<const std::int64_t> size,
                                          std::byte* out, VolumeBuffers& buffers) const = 0;
+  virtual const std::string& name() const = 0;  // path of the file or folder
   // Identifies the files, their versions, and the array in them. kStorage: their versions cannot be read.
   virtual Result<std::uint64_t> key() const = 0;
   // kStorage: the file has changed since it was opened, so boxes that were read before this call may be wrong. Sends no

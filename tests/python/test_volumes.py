@@ -381,6 +381,38 @@ def test_foreground_is_found_once(tmp_path: Path, array: Any) -> None:
     assert np.array_equal(patch(), first)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "value", "shown"),
+    [
+        ("f4", np.nan, "nan"),
+        ("f8", -np.nan, "-?nan"),
+        ("f4", np.inf, "inf"),
+        ("f8", -np.inf, "-inf"),
+        ("f4", 2.0**63, "9223372036854775808"),
+        ("u8", 2**63, "9223372036854775808"),
+    ],
+)
+def test_labels_that_are_not_integers_are_refused(
+    tmp_path: Path, array: Any, dtype: str, value: Any, shown: str
+) -> None:
+    mask = np.zeros(SHAPE, dtype)
+    mask[2, 3, 4], mask[5, 6, 7] = 1, value
+    paths = [(saved(tmp_path / "a.npy", array), saved(tmp_path / "m.npy", mask))]
+    message = rf"foreground of 'mask': the label at voxel \(5, 6, 7\) is {shown}.*shard .*m\.npy"
+    for labels in ([], [[1]]):
+        patches = opened(paths).random_crop((4, 4, 4), patches=2, foreground=("mask", 1.0, *labels))
+        with pytest.raises(feedline.DataError, match=message):
+            patches[0]
+
+
+def test_fractions_of_labels_are_rounded_towards_zero(tmp_path: Path, array: Any) -> None:
+    mask = np.full(SHAPE, 0.9, "f4")
+    mask[5, 6, 7] = 1.9
+    paths = [(saved(tmp_path / "a.npy", array), saved(tmp_path / "m.npy", mask))]
+    patches = opened(paths).random_crop((1, 1, 1), patches=5, foreground=("mask", 1.0, [1]))
+    assert {patches[i].mask.item() for i in range(5)} == {np.float32(1.9)}
+
+
 def test_volumes_without_foreground_are_cropped_at_random(tmp_path: Path, array: Any) -> None:
     paths = [(saved(tmp_path / "a.npy", array), saved(tmp_path / "m.npy", np.zeros(SHAPE, "u1")))]
     patches = opened(paths).random_crop((4, 4, 4), patches=20, foreground=("mask", 1.0))

@@ -52,6 +52,7 @@ class DenseVolume final : public memory::Volume {
 
   const ArraySpec& spec() const override { return spec_; }
   Shape chunk() const override { return ones_; }
+  const std::string& name() const override { return opened_.path(); }
   Result<std::uint64_t> key() const override { return key_; }
   Result<void> check_unchanged() const override { return opened_.check(); }
   bool has_spatial_axes_first() const override { return layout_.has_spatial_axes_first; }

@@ -117,6 +117,7 @@ class Hdf5Volume final : public memory::Volume {
 
   const ArraySpec& spec() const override { return list_->spec; }
   Shape chunk() const override { return list_->layout.shape; }
+  const std::string& name() const override { return opened_.path(); }
   Result<std::uint64_t> key() const override { return key_; }
   Result<void> check_unchanged() const override { return opened_.check(); }
 

@@ -16,7 +16,7 @@ class OpenedVersion {
  public:
   OpenedVersion(std::shared_ptr<const storage::Storage> storage, std::string path, storage::Version version);
 
-  const storage::Version& version() const { return version_; }
+  const std::string& path() const { return path_; }
   // kStorage: a local file has been changed or replaced since. Reads of remote objects compare versions themselves.
   Result<void> check() const;
   // Identifies the file, its version, and an array in it.

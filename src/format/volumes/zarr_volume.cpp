@@ -51,6 +51,7 @@ class ZarrVolume final : public memory::Volume {
 
   const ArraySpec& spec() const override { return array_.spec; }
   Shape chunk() const override { return array_.layout.shape; }
+  const std::string& name() const override { return folder_; }
   // The chunks may change without the metadata, so the key covers all of them.
   Result<std::uint64_t> key() const override {
     {

@@ -196,7 +196,12 @@ Result<void> VolumePath::draw(const memory::Record::Field& stored, FieldWork& wo
     axes_of_labels.emplace(*plan_, *labels);
     label_axes = &*axes_of_labels;
     Result<std::shared_ptr<const Foreground>> found = plan_->index->find(*labels, plan_->random->values);
-    if (!found) return std::unexpected(std::move(found).error());
+    if (!found) {
+      Error error = std::move(found).error();
+      error.what = "foreground of '" + plan_->random->foreground + "': " + error.what;
+      if (error.where.shard.empty()) error.where.shard = labels->name();
+      return std::unexpected(std::move(error));
+    }
     if (!(*found)->is_empty()) centre = (*found)->draw(random);
   }
   Extents voxel{};  // of the foreground, along the cropped axes
