@@ -491,6 +491,19 @@ def test_nifti_with_time_is_cropped_in_space(tmp_path: Path) -> None:
     assert np.array_equal(opened(path).center_crop((4, 5, 6, 1))[0].image, series[3:7, 3:8, 3:9, 1:2])
 
 
+def test_patches_are_shown_by_the_names_of_their_methods(tmp_path: Path, array: Any) -> None:
+    volumes = opened(saved(tmp_path / "a.npy", array))
+    drawn = volumes.random_crop((8, 8, 8), pad_if_needed=True).random_affine(10).random_zoom((0.5, 2)).normalize(1, 2)
+    assert drawn.operations == [
+        "random_crop((8, 8, 8), pad_if_needed=True)",
+        "random_affine(degrees=(-10, 10), scale=(1, 1), p=1)",
+        "random_zoom(scale=(0.5, 2), p=0.5)",
+        "normalize(mean=1, std=2)",
+    ]
+    assert volumes.center_crop((8, 8, 8)).operations == ["center_crop((8, 8, 8))"]
+    assert volumes.grid_patches((8, 8, 8), pad=True).operations == ["grid_patches((8, 8, 8), pad=True)"]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -500,13 +513,19 @@ def test_nifti_with_time_is_cropped_in_space(tmp_path: Path) -> None:
         (lambda d: d.random_crop((8, 8, 8), padding=1), "padding is not supported for volumes"),
         (lambda d: d.random_crop((8, 8, 8), foreground="mask"), "foreground must be"),
         (lambda d: d.random_crop((8, 8, 8), foreground=("none", 0.5)).schema, "the volume 'none' does not exist"),
-        (lambda d: d.random_crop((8, 8, 8), foreground=("image", 1.5)).schema, "share must be from 0 to 1"),
+        (
+            lambda d: d.random_crop((8, 8, 8), foreground=("image", 1.5)).schema,
+            "random_crop: foreground: the share must be",
+        ),
         (lambda d: d.grid_patches((8, 8, 8), overlap=8), "overlap must be"),
         (lambda d: d.center_crop((8, 8, 8)).random_crop((4, 4, 4)), "already are patches"),
         (lambda d: d.random_flip().schema, "crop first"),
         (lambda d: d.center_crop((8, 8, 8)).random_flip((3,)).schema, "axes must be 0, 1 or 2"),
         (lambda d: d.center_crop((8, 8)).random_flip((2,)).schema, "axis 2 does not exist"),
-        (lambda d: d.center_crop((8, 8)).random_affine(10).schema, "three axes"),
+        (lambda d: d.center_crop((8, 8)).random_affine(10).schema, "random_affine: the patches must have three axes"),
+        (lambda d: d.center_crop((8, 8, 8)).random_affine(10, scale=(0, 1)).schema, "random_affine: scale must be two"),
+        (lambda d: d.center_crop((8, 8, 8)).random_zoom(p=2).schema, "random_zoom: p must be between 0 and 1"),
+        (lambda d: d.center_crop((8, 8, 8)).normalize(0, 0).schema, "normalize: std must be above 0"),
         (lambda d: d.center_crop((8, 8, 4)).random_rotate90((1, 2)).schema, "8 and 4 voxels"),
         (lambda d: d.center_crop((8, 8, 8)).random_gamma((0, 1)).schema, "gamma"),
         (lambda d: d.center_crop((8, 8, 8)).resize(8).schema, "have no image"),

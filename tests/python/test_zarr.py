@@ -398,6 +398,17 @@ def test_damaged_chunks_are_named(tmp_path: Path, array: Any, name: str, change:
     assert "c/1/0/2" in str(raised.value)
 
 
+def test_chunks_that_are_too_large_are_named(tmp_path: Path, array: Any) -> None:
+    path = zarr3(tmp_path / "a.zarr", array, CHUNK, PLAIN, bytes)
+    (path / "c/1/0/2").write_bytes(bytes(1 << 20))
+    with pytest.raises(feedline.DataError, match=r"the chunk has more than 65806 bytes, but decodes to 240.*c/1/0/2"):
+        whole(path)
+    metadata = path / "zarr.json"
+    metadata.write_text(metadata.read_text().replace("[4, 5, 6]", "[2000, 2000, 2000]"))
+    with pytest.raises(feedline.DataError, match="16000000000 bytes, over the limit of 2147483648; rewrite the array"):
+        feedline.open(path)
+
+
 @pytest.mark.parametrize("change", ["sum", "short", "far", "huge"])
 def test_damaged_shards_are_named(tmp_path: Path, array: Any, change: str) -> None:
     shard = (16, 20, 18)
@@ -442,16 +453,14 @@ def test_shards_that_change_while_they_are_open_are_noticed(tmp_path: Path, arra
     other = zarr3(tmp_path / "b.zarr", array + 1, shard, codecs, encoder)
     shutil.copyfile(other / "c/0/0/0", path / "c/0/0/0")
     made.touched(path / "c/0/0/0")
-    with pytest.raises(feedline.StorageError, match="has changed.*c/0/0/0"):
+    with pytest.raises(feedline.StorageError, match=r"has changed.*c/0/0/0"):
         dataset[0]
     assert np.array_equal(whole(path), array + 1)
 
 
 def test_a_shard_that_is_written_later_is_read(tmp_path: Path, array: Any) -> None:
     shard = (16, 20, 18)
-    path = zarr3(
-        tmp_path / "a.zarr", array, shard, [sharding(CHUNK, PLAIN)], shard_encoder(shard, CHUNK, "i2", bytes)
-    )
+    path = zarr3(tmp_path / "a.zarr", array, shard, [sharding(CHUNK, PLAIN)], shard_encoder(shard, CHUNK, "i2", bytes))
     (path / "c/0/0/0").rename(tmp_path / "later")
     dataset = feedline.open(path)
     assert not dataset[0].image.any()

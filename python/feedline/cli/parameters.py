@@ -260,7 +260,9 @@ def annotated(command: Command) -> Command:
     folder = click.option(
         "--image-folder", metavar="FOLDER", help="For COCO: the image folder, if not next to the annotations."
     )
-    config = click.option("--config", metavar="NAME", help="For the Hub: the configuration, by default the default one.")
+    config = click.option(
+        "--config", metavar="NAME", help="For the Hub: the configuration, by default the default one."
+    )
     return split(config(folder(command)))
 
 

@@ -121,11 +121,17 @@ class ZarrVolume final : public memory::Volume {
     const Indexes low = low_of(at, array_.stored);
     BoxCopy::Part part;
     if (!box.part_in(low, array_.stored, part)) return 0;
-    const auto stored = storage_->read_all(object, buffers.stored, most_stored(array_.layout.bytes()));
+    const std::uint64_t most = most_stored(array_.layout.bytes());
+    const auto stored = storage_->read_all(object, buffers.stored, most);
     if (!stored && is_missing(stored.error())) {
       box.fill(part, array_.fill);
       return 0;
     }
+    if (!stored && stored.error().code == ErrorCode::kData)
+      return data_error("zarr: the chunk has more than " + std::to_string(most) + " bytes, but decodes to " +
+                            std::to_string(array_.layout.bytes()) +
+                            ": it is damaged, or belongs to an array with other metadata",
+                        "format");
     if (!stored) return std::unexpected(stored.error());
     FEEDLINE_TRY(const auto chunk, decode_chunk(array_.layout, *stored, 0, buffers));
     box.copy(part, low, chunk.data(), strides_);
