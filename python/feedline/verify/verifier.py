@@ -63,7 +63,8 @@ def verify(
     `world_size` ranks.
 
     Args:
-        source, format, fields, missing, index, cache, cache_limit, images, split, config, crowd: as in :func:`feedline.open`.
+        source, format, fields, missing, index, cache, cache_limit, images, split, config, crowd: as in
+            :func:`feedline.open`.
         decode: also decodes every field of every sample, as a loader does; of videos, the first and last frames.
         world_size: number of ranks that together must receive each sample once.
         resume: a file that records verified parts; an interrupted call resumes from it.
