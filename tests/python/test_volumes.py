@@ -626,6 +626,24 @@ def test_rotation_reads_beyond_the_patch(tmp_path: Path) -> None:
     assert np.allclose(lengths, 38**0.5, atol=1e-3)  # rotations keep lengths
 
 
+@pytest.mark.parametrize("channels", [None, 2])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
+def test_interpolation_does_not_depend_on_the_stored_form(tmp_path: Path, channels: int | None, dtype: str) -> None:
+    shape = SHAPE if channels is None else (channels, *SHAPE)
+    values = np.random.default_rng(3).integers(0, 100, shape).astype(dtype)
+    forms = [values, np.asfortranarray(values), values.astype(f">{dtype}")]  # the first one is not copied
+    seen = []
+    for i, form in enumerate(forms):
+        paths = (saved(tmp_path / f"{i}.npy", form), saved(tmp_path / f"m{i}.npy", form))
+        patches = opened([paths]).random_crop((8, 9, 10), patches=6).random_affine(40, scale=(0.5, 1.5), fill=-1)
+        seen.append([(patch.image, patch.mask) for patch in map(patches.__getitem__, range(6))])
+    for other in seen[1:]:
+        for (image, mask), (other_image, other_mask) in zip(seen[0], other, strict=True):
+            assert np.array_equal(image, other_image)
+            assert np.array_equal(mask, other_mask)
+    assert any(mask.any() for _, mask in seen[0])
+
+
 def test_rotations_are_scipys(tmp_path: Path) -> None:
     """Volumes of the coordinates, which are interpolated alike, give the position of each voxel."""
     ndimage = pytest.importorskip("scipy.ndimage")

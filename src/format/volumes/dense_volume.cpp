@@ -57,6 +57,18 @@ class DenseVolume final : public memory::Volume {
   Result<void> check_unchanged() const override { return opened_.check(); }
   bool has_spatial_axes_first() const override { return layout_.has_spatial_axes_first; }
 
+  Result<std::optional<View>> view_box(std::span<const std::int64_t> begin,
+                                       std::span<const std::int64_t> size) const override {
+    const auto all = reader_->mapping();
+    const bool is_stored_otherwise = layout_.scaling || layout_.is_swapped || layout_.is_fortran;
+    if (all.empty() || is_stored_otherwise || layout_.offset % size_of(spec_.dtype) != 0) return std::nullopt;
+    std::uint64_t wanted = size_of(spec_.dtype);
+    for (const std::int64_t extent : size) wanted *= static_cast<std::uint64_t>(extent);
+    const Ranges ranges = ranges_of(begin, size, wanted);
+    FEEDLINE_TRY(const std::uint64_t loaded, load(ranges, size));
+    return View{all.data() + ranges.first, strides_, loaded};
+  }
+
   Result<std::uint64_t> read_box(std::span<const std::int64_t> begin, std::span<const std::int64_t> size,
                                  std::byte* out, memory::VolumeBuffers& buffers) const override {
     auto read = read_elements(begin, size, out, buffers);
@@ -124,23 +136,30 @@ class DenseVolume final : public memory::Volume {
     }
   }
 
+  // Loads the pages of a mapping, and returns the number of bytes. view() checks that the file still has them.
+  Result<std::uint64_t> load(const Ranges& ranges, std::span<const std::int64_t> size) const {
+    std::uint64_t count = 0;
+    FEEDLINE_CHECK_OK(for_ranges(ranges, size, [&](std::uint64_t offset, std::uint64_t) -> Result<void> {
+      ++count;
+      auto view = reader_->view(offset, ranges.bytes);
+      return view ? Result<void>() : std::unexpected(std::move(view).error());
+    }));
+    return count * ranges.bytes;
+  }
+
   Result<std::uint64_t> gather(std::span<const std::int64_t> begin, std::span<const std::int64_t> size, std::byte* out,
                                std::uint64_t wanted, memory::VolumeBuffers& buffers) const {
     const std::size_t element = size_of(layout_.stored.dtype);
     const Ranges ranges = ranges_of(begin, size, wanted);
-    std::uint64_t count = 1;
-    for (std::size_t i = 0; i < ranges.outer; ++i) count *= static_cast<std::uint64_t>(size[ranges.axes[i]]);
     const auto out_strides = memory::c_strides(size, element);
     if (const auto all = reader_->mapping(); !all.empty()) {
-      // view() checks that the file still has these bytes, and reads their pages
-      FEEDLINE_CHECK_OK(for_ranges(ranges, size, [&](std::uint64_t offset, std::uint64_t) -> Result<void> {
-        auto view = reader_->view(offset, ranges.bytes);
-        return view ? Result<void>() : std::unexpected(std::move(view).error());
-      }));
+      FEEDLINE_TRY(const std::uint64_t loaded, load(ranges, size));
       memory::copy_strided(all.data() + ranges.first, std::span(strides_).first(size.size()), out,
                            std::span(out_strides).first(size.size()), size, element);
-      return count * ranges.bytes;
+      return loaded;
     }
+    std::uint64_t count = 1;
+    for (std::size_t i = 0; i < ranges.outer; ++i) count *= static_cast<std::uint64_t>(size[ranges.axes[i]]);
     const auto room = buffers.stored.resize(count * ranges.bytes);
     FEEDLINE_CHECK_OK(for_ranges(ranges, size, [&](std::uint64_t offset, std::uint64_t number) -> Result<void> {
       const auto part = room.subspan(number * ranges.bytes, ranges.bytes);

@@ -349,12 +349,29 @@ Result<std::uint64_t> VolumePath::interpolate(const memory::Volume& volume, cons
         return data_error("interpolation does not support pad=True along axis " + std::to_string(i), "transform");
     }
     const std::span<const std::int64_t> counts(count.data(), axes.dims);
-    const std::size_t bytes = bytes_of(counts, element);
-    if (bytes > work.most_bytes) return memory::too_large(bytes, work.most_bytes);
-    const auto room = scratch.box.resize(bytes);
-    FEEDLINE_TRY(read, volume.read_box({begin.data(), axes.dims}, counts, room.data(), scratch.buffers));
-    channel_bytes = bytes / static_cast<std::size_t>(axes.outer);
-    box.data = room.data();
+    std::optional<memory::Volume::View> view;
+    if (axes.geometric <= 1) {  // at most one axis of channels
+      FEEDLINE_TRY(view, volume.view_box({begin.data(), axes.dims}, counts));
+    }
+    if (view) {
+      const auto elements = [&](std::size_t axis) {
+        return view->strides[axis] / static_cast<std::ptrdiff_t>(element);
+      };
+      box.data = view->data;
+      box.plane = elements(axes.geometric);
+      box.row = elements(axes.geometric + 1);
+      channel_bytes = axes.geometric == 0 ? 0 : static_cast<std::size_t>(view->strides[0]);
+      read = view->bytes;
+    } else {
+      const std::size_t bytes = bytes_of(counts, element);
+      if (bytes > work.most_bytes) return memory::too_large(bytes, work.most_bytes);
+      const auto room = scratch.box.resize(bytes);
+      FEEDLINE_TRY(read, volume.read_box({begin.data(), axes.dims}, counts, room.data(), scratch.buffers));
+      channel_bytes = bytes / static_cast<std::size_t>(axes.outer);
+      box.data = room.data();
+      box.row = box.size[2];
+      box.plane = box.size[1] * box.size[2];
+    }
   } else {
     box.size = {0, 0, 0};
   }
