@@ -510,8 +510,8 @@ def test_the_commands_accept_a_configuration(hub: MadeHub, tmp_path: Path) -> No
     assert samples("pack", source, tmp_path / "packed", "--to", "parquet") == 10
     assert len(feedline.open(tmp_path / "packed")) == 10
     assert packing.shard_count(source, config="de", samples_per_shard=4) == 3
-    entries = "".join(f"- config_name: {name}\n  data_files: {name}/*\n" for name in ("en", "de"))
-    pictures = {f"{name}.jpg": jpeg(9) for name in ("en/0", "de/0", "de/1")}
+    entries = "".join(f"- config_name: {name}\n  data_files: {name}/**\n" for name in ("en", "de"))
+    pictures = {f"{name}.jpg": jpeg(9) for name in ("en/a/0", "de/a/0", "de/b/1")}
     hub.repository("org/pictures", {"README.md": f"---\nconfigs:\n{entries}---\n", **pictures})
     assert samples("inspect", "--all", "hf://datasets/org/pictures") == 2
 
