@@ -107,8 +107,8 @@ struct Sample {
     BatchForm form = BatchForm::kDense;
     Content content = Content::kArray;
     bool absent = false;  // the sample does not have the field; the array is empty
-    // For a large row of a memory-mapped file, contains the array instead of `data`. The pages are private, so that
-    // writing to them does not change the file.
+    // For a large array, used instead of `data`: memory that is not cleared first, or the pages of a memory-mapped
+    // file. These are private, so that writing to them does not change the file.
     std::shared_ptr<std::byte> pages = nullptr;
     std::byte* bytes() { return pages ? pages.get() : data.data(); }  // the bytes of the array
   };

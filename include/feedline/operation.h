@@ -455,7 +455,7 @@ struct RandomRotate90 {
 // whose inverse is drawn uniformly. Images are interpolated linearly, labels nearest; outside the volume is `fill`.
 struct RandomAffine3d {
   Range degrees{-15, 15};
-  Range zoom{1, 1};
+  Range scale{1, 1};
   double p = 1;
   double fill = 0;
 };

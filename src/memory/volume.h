@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "feedline/array.h"
 #include "feedline/error.h"
 #include "memory/record.h"
+#include "memory/strided_copy.h"
 
 namespace feedline::memory {
 
@@ -32,7 +34,24 @@ class Volume {
   // name the file. kData: the stored data is damaged. Requires: the box is inside the array and not empty.
   virtual Result<std::uint64_t> read_box(std::span<const std::int64_t> begin, std::span<const std::int64_t> size,
                                          std::byte* out, VolumeBuffers& buffers) const = 0;
-  virtual std::uint64_t key() const = 0;  // identifies the file, its version, and the array in it
+  // Returns the box without a copy, with the stride of each axis in bytes, if its elements are in memory as delivered,
+  // and contiguous along the last axis; otherwise nullopt. The memory is valid as long as the volume exists. Errors: as
+  // for read_box().
+  struct View {
+    const std::byte* data = nullptr;
+    Strides strides{};
+    std::uint64_t bytes = 0;  // that were loaded
+  };
+  virtual Result<std::optional<View>> view_box(std::span<const std::int64_t> /*begin*/,
+                                               std::span<const std::int64_t> /*size*/) const {
+    return std::nullopt;
+  }
+  virtual const std::string& name() const = 0;  // path of the file or folder
+  // Identifies the files, their versions, and the array in them. kStorage: their versions cannot be read.
+  virtual Result<std::uint64_t> key() const = 0;
+  // kStorage: the file has changed since it was opened, so boxes that were read before this call may be wrong. Sends no
+  // requests.
+  virtual Result<void> check_unchanged() const = 0;
   // Whether the spatial axes are the first ones, as in NIfTI. Otherwise they are the last ones.
   virtual bool has_spatial_axes_first() const { return false; }
 };

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_volumes import touched
 
 import feedline
 
@@ -126,6 +127,19 @@ def test_a_changed_file_is_listed_again(tmp_path: Path, array: Any) -> None:
     os.replace(tmp_path / "b.h5", path)
     with pytest.raises(feedline.StorageError, match="has changed since its chunks were listed"):
         before[1]
+    assert np.array_equal(feedline.open(path)[0].image, array + 1)
+
+
+@pytest.mark.parametrize("name", ["contiguous", "gzip"])
+def test_a_file_that_changes_while_it_is_open_is_noticed(tmp_path: Path, array: Any, name: str) -> None:
+    path = made(tmp_path / "a.h5", x=(array, CASES[name]))
+    patches = feedline.open(path).random_crop((4, 4, 4), patches=2)
+    patches[0]
+    with h5py.File(path, "r+") as file:
+        file["x"][:] = array + 1
+    touched(path)
+    with pytest.raises(feedline.StorageError, match=r"has changed between.*a\.h5"):
+        patches[0]
     assert np.array_equal(feedline.open(path)[0].image, array + 1)
 
 

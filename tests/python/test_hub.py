@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pickle
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import made_hub
 import made_litdata
@@ -490,6 +494,26 @@ def test_the_commands_accept_the_hub(hub: MadeHub, tmp_path: Path) -> None:
     assert ids(feedline.open(staged.opens)) == list(range(700, 720))
     packing.pack("hf://datasets/org/name/en/test.parquet", tmp_path / "packed", to="parquet")
     assert len(feedline.open(tmp_path / "packed")) == 20
+
+
+def test_the_commands_accept_a_configuration(hub: MadeHub, tmp_path: Path) -> None:
+    hub.repository("org/name", FILES)
+    source = "hf://datasets/org/name"
+
+    def samples(*arguments: Any) -> int:
+        command = [sys.executable, "-m", "feedline", *map(str, arguments), "--config", "de", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode in (0, 1), done.stderr
+        return int(json.loads(done.stdout)["samples"])
+
+    assert samples("inspect", source) == samples("verify", source) == 10
+    assert samples("pack", source, tmp_path / "packed", "--to", "parquet") == 10
+    assert len(feedline.open(tmp_path / "packed")) == 10
+    assert packing.shard_count(source, config="de", samples_per_shard=4) == 3
+    entries = "".join(f"- config_name: {name}\n  data_files: {name}/**\n" for name in ("en", "de"))
+    pictures = {f"{name}.jpg": jpeg(9) for name in ("en/a/0", "de/a/0", "de/b/1")}
+    hub.repository("org/pictures", {"README.md": f"---\nconfigs:\n{entries}---\n", **pictures})
+    assert samples("inspect", "--all", "hf://datasets/org/pictures") == 2
 
 
 # ---- rules ----

@@ -101,6 +101,17 @@ def test_other_sources_are_refused(tmp_path: Path, pairs: Any) -> None:
         packing.pack_volumes(pairs, "s3://bucket/out", patch=(8, 8, 8))
 
 
+def test_pack_says_what_to_do_with_volumes_and_datasets(tmp_path: Path, pairs: Any) -> None:
+    volumes = feedline.open(pairs)
+    for source in (volumes, volumes.random_crop((8, 8, 8)), pairs, pairs[0][0]):
+        for call in (lambda s: packing.pack(s, tmp_path / "out"), packing.shard_count):
+            with pytest.raises(feedline.ConfigError, match=r"has volumes.*pack_volumes\(source, output, patch=...\)"):
+                call(source)
+    with pytest.raises(feedline.ConfigError, match="must be a path or URL, not Dataset; for a Dataset, pass the path"):
+        packing.pack(feedline.arrays(x=np.zeros((3, 4))), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_chunks_that_fit_badly_are_reported(tmp_path: Path) -> None:
     values = np.zeros((64, 64, 64), "u1")
     large = made.zarr3(tmp_path / "a.zarr", values, (64, 64, 64), [made.LITTLE], bytes)
@@ -117,9 +128,9 @@ def test_chunks_that_fit_badly_are_reported(tmp_path: Path) -> None:
 def test_nnunets_augmentation(pairs: Any) -> None:
     train, options = feedline.presets.nnunet_train(pairs, size=(24, 24, 24))
     assert [operation.partition("(")[0] for operation in train.operations] == [
-        "random_patch",
-        "random_affine_3d",
-        "random_affine_3d",
+        "random_crop",
+        "random_affine",
+        "random_zoom",
         "random_gaussian_noise",
         "random_gaussian_blur",
         "random_brightness",

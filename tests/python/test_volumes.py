@@ -7,12 +7,14 @@ import gzip
 import itertools
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from made_volumes import NIFTI_TYPES, nifti
+from made_volumes import NIFTI_TYPES, nifti, touched
 
 import feedline
 
@@ -225,6 +227,30 @@ def test_wrong_sources_are_refused(tmp_path: Path, array: Any) -> None:
         feedline.open(missing)
 
 
+@pytest.mark.parametrize("name", ["a.npy", "a.nii", "a.nii.gz"])
+def test_a_file_that_changes_while_it_is_open_is_noticed(tmp_path: Path, array: Any, name: str) -> None:
+    def write(values: Any) -> str:
+        if name == "a.npy":
+            return saved(tmp_path / name, values)
+        data = nifti(values, slope=2.0, inter=1.0)
+        return written(tmp_path / name, gzip.compress(data, 0) if name.endswith("gz") else data)
+
+    path = write(array)
+    patches = opened(path).random_crop((8, 8, 8), patches=3)
+    turned = opened(path).random_crop((8, 8, 8), patches=3).random_affine(20)
+    patches[0], turned[0]
+    size = Path(path).stat().st_size
+    write(np.ascontiguousarray(array.T))  # the same size, but other extents
+    touched(path)
+    assert Path(path).stat().st_size == size
+    for stale in (patches, turned):
+        with pytest.raises(feedline.StorageError, match=r"has changed between index and read.*open the dataset.*a\.n"):
+            stale[1]
+        with pytest.raises(feedline.StorageError, match="has changed"):
+            list(stale.loader(batch_size=1))
+    assert opened(path)[0].image.shape == array.T.shape
+
+
 # ---- patches ----
 
 
@@ -356,6 +382,38 @@ def test_foreground_is_found_once(tmp_path: Path, array: Any) -> None:
     assert np.array_equal(patch(), first)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "value", "shown"),
+    [
+        ("f4", np.nan, "nan"),
+        ("f8", -np.nan, "-?nan"),
+        ("f4", np.inf, "inf"),
+        ("f8", -np.inf, "-inf"),
+        ("f4", 2.0**63, "9223372036854775808"),
+        ("u8", 2**63, "9223372036854775808"),
+    ],
+)
+def test_labels_that_are_not_integers_are_refused(
+    tmp_path: Path, array: Any, dtype: str, value: Any, shown: str
+) -> None:
+    mask = np.zeros(SHAPE, dtype)
+    mask[2, 3, 4], mask[5, 6, 7] = 1, value
+    paths = [(saved(tmp_path / "a.npy", array), saved(tmp_path / "m.npy", mask))]
+    message = rf"foreground of 'mask': the label at voxel \(5, 6, 7\) is {shown}.*shard .*m\.npy"
+    for labels in ([], [[1]]):
+        patches = opened(paths).random_crop((4, 4, 4), patches=2, foreground=("mask", 1.0, *labels))
+        with pytest.raises(feedline.DataError, match=message):
+            patches[0]
+
+
+def test_fractions_of_labels_are_rounded_towards_zero(tmp_path: Path, array: Any) -> None:
+    mask = np.full(SHAPE, 0.9, "f4")
+    mask[5, 6, 7] = 1.9
+    paths = [(saved(tmp_path / "a.npy", array), saved(tmp_path / "m.npy", mask))]
+    patches = opened(paths).random_crop((1, 1, 1), patches=5, foreground=("mask", 1.0, [1]))
+    assert {patches[i].mask.item() for i in range(5)} == {np.float32(1.9)}
+
+
 def test_volumes_without_foreground_are_cropped_at_random(tmp_path: Path, array: Any) -> None:
     paths = [(saved(tmp_path / "a.npy", array), saved(tmp_path / "m.npy", np.zeros(SHAPE, "u1")))]
     patches = opened(paths).random_crop((4, 4, 4), patches=20, foreground=("mask", 1.0))
@@ -387,6 +445,37 @@ def test_grids_cover_the_volume(tmp_path: Path, array: Any, overlap: Any, pad: b
     assert len(patches) == (counts[0] + small) * counts[1] * counts[2]
 
 
+def test_large_grids_need_little_memory(tmp_path: Path) -> None:
+    path = saved(tmp_path / "0.npy", np.arange(10_000, dtype="u2").reshape(10, 20, 50))
+    for i in range(1, 1000):
+        os.link(path, tmp_path / f"{i}.npy")
+    code = f"""
+import resource, feedline
+volumes = feedline.open([f"{tmp_path}/{{i}}.npy" for i in range(1000)], volumes=True)
+volumes.center_crop((1, 1, 1))[999]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+patches = volumes.grid_patches((1, 1, 1))
+loader = patches.loader(batch_size=2, shuffle=True)
+assert len(str(loader.state_dict())) < 5000
+last = patches[9_999_999]
+assert last.image == 9999 and last.patch_position.tolist() == [9, 19, 49], last
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    grown = int(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+    assert grown < 50_000  # KiB, for 10 million patches
+
+
+def test_grids_notice_a_volume_of_another_shape(tmp_path: Path) -> None:
+    path = saved(tmp_path / "0.npy", np.zeros((2, 3, 4), "u1"))
+    count = 1025  # one more than stay open, so the first is opened again
+    for i in range(1, count):
+        os.link(path, tmp_path / f"{i}.npy")
+    patches = opened([str(tmp_path / f"{i}.npy") for i in range(count)]).grid_patches((1, 1, 1))
+    os.replace(saved(tmp_path / "other.npy", np.zeros((4, 3, 2), "u1")), path)
+    with pytest.raises(feedline.StorageError, match=r"shape \(4, 3, 2\), but it had \(2, 3, 4\).*open the dataset"):
+        patches[0]
+
+
 def test_leading_axes_are_delivered_whole(tmp_path: Path) -> None:
     channels = np.arange(2 * 12 * 12 * 12, dtype="f4").reshape(2, 12, 12, 12)
     patches = opened(saved(tmp_path / "a.npy", channels)).random_crop((4, 4, 4), patches=6).random_flip((0, 2))
@@ -403,6 +492,19 @@ def test_nifti_with_time_is_cropped_in_space(tmp_path: Path) -> None:
     assert np.array_equal(opened(path).center_crop((4, 5, 6, 1))[0].image, series[3:7, 3:8, 3:9, 1:2])
 
 
+def test_patches_are_shown_by_the_names_of_their_methods(tmp_path: Path, array: Any) -> None:
+    volumes = opened(saved(tmp_path / "a.npy", array))
+    drawn = volumes.random_crop((8, 8, 8), pad_if_needed=True).random_affine(10).random_zoom((0.5, 2)).normalize(1, 2)
+    assert drawn.operations == [
+        "random_crop((8, 8, 8), pad_if_needed=True)",
+        "random_affine(degrees=(-10, 10), scale=(1, 1), p=1)",
+        "random_zoom(scale=(0.5, 2), p=0.5)",
+        "normalize(mean=1, std=2)",
+    ]
+    assert volumes.center_crop((8, 8, 8)).operations == ["center_crop((8, 8, 8))"]
+    assert volumes.grid_patches((8, 8, 8), pad=True).operations == ["grid_patches((8, 8, 8), pad=True)"]
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -412,13 +514,19 @@ def test_nifti_with_time_is_cropped_in_space(tmp_path: Path) -> None:
         (lambda d: d.random_crop((8, 8, 8), padding=1), "padding is not supported for volumes"),
         (lambda d: d.random_crop((8, 8, 8), foreground="mask"), "foreground must be"),
         (lambda d: d.random_crop((8, 8, 8), foreground=("none", 0.5)).schema, "the volume 'none' does not exist"),
-        (lambda d: d.random_crop((8, 8, 8), foreground=("image", 1.5)).schema, "share must be from 0 to 1"),
+        (
+            lambda d: d.random_crop((8, 8, 8), foreground=("image", 1.5)).schema,
+            "random_crop: foreground: the share must be",
+        ),
         (lambda d: d.grid_patches((8, 8, 8), overlap=8), "overlap must be"),
         (lambda d: d.center_crop((8, 8, 8)).random_crop((4, 4, 4)), "already are patches"),
         (lambda d: d.random_flip().schema, "crop first"),
         (lambda d: d.center_crop((8, 8, 8)).random_flip((3,)).schema, "axes must be 0, 1 or 2"),
         (lambda d: d.center_crop((8, 8)).random_flip((2,)).schema, "axis 2 does not exist"),
-        (lambda d: d.center_crop((8, 8)).random_affine(10).schema, "three axes"),
+        (lambda d: d.center_crop((8, 8)).random_affine(10).schema, "random_affine: the patches must have three axes"),
+        (lambda d: d.center_crop((8, 8, 8)).random_affine(10, scale=(0, 1)).schema, "random_affine: scale must be two"),
+        (lambda d: d.center_crop((8, 8, 8)).random_zoom(p=2).schema, "random_zoom: p must be between 0 and 1"),
+        (lambda d: d.center_crop((8, 8, 8)).normalize(0, 0).schema, "normalize: std must be above 0"),
         (lambda d: d.center_crop((8, 8, 4)).random_rotate90((1, 2)).schema, "8 and 4 voxels"),
         (lambda d: d.center_crop((8, 8, 8)).random_gamma((0, 1)).schema, "gamma"),
         (lambda d: d.center_crop((8, 8, 8)).resize(8).schema, "have no image"),
@@ -517,6 +625,24 @@ def test_rotation_reads_beyond_the_patch(tmp_path: Path) -> None:
         lengths.append(np.linalg.norm(gradient))
         assert not np.allclose(gradient, [2, 3, 5], atol=0.05)
     assert np.allclose(lengths, 38**0.5, atol=1e-3)  # rotations keep lengths
+
+
+@pytest.mark.parametrize("channels", [None, 2])
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
+def test_interpolation_does_not_depend_on_the_stored_form(tmp_path: Path, channels: int | None, dtype: str) -> None:
+    shape = SHAPE if channels is None else (channels, *SHAPE)
+    values = np.random.default_rng(3).integers(0, 100, shape).astype(dtype)
+    forms = [values, np.asfortranarray(values), values.astype(f">{dtype}")]  # the first one is not copied
+    seen = []
+    for i, form in enumerate(forms):
+        paths = (saved(tmp_path / f"{i}.npy", form), saved(tmp_path / f"m{i}.npy", form))
+        patches = opened([paths]).random_crop((8, 9, 10), patches=6).random_affine(40, scale=(0.5, 1.5), fill=-1)
+        seen.append([(patch.image, patch.mask) for patch in map(patches.__getitem__, range(6))])
+    for other in seen[1:]:
+        for (image, mask), (other_image, other_mask) in zip(seen[0], other, strict=True):
+            assert np.array_equal(image, other_image)
+            assert np.array_equal(mask, other_mask)
+    assert any(mask.any() for _, mask in seen[0])
 
 
 def test_rotations_are_scipys(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
 import zlib
@@ -397,6 +398,17 @@ def test_damaged_chunks_are_named(tmp_path: Path, array: Any, name: str, change:
     assert "c/1/0/2" in str(raised.value)
 
 
+def test_chunks_that_are_too_large_are_named(tmp_path: Path, array: Any) -> None:
+    path = zarr3(tmp_path / "a.zarr", array, CHUNK, PLAIN, bytes)
+    (path / "c/1/0/2").write_bytes(bytes(1 << 20))
+    with pytest.raises(feedline.DataError, match=r"the chunk has more than 65806 bytes, but decodes to 240.*c/1/0/2"):
+        whole(path)
+    metadata = path / "zarr.json"
+    metadata.write_text(metadata.read_text().replace("[4, 5, 6]", "[2000, 2000, 2000]"))
+    with pytest.raises(feedline.DataError, match="16000000000 bytes, over the limit of 2147483648; rewrite the array"):
+        feedline.open(path)
+
+
 @pytest.mark.parametrize("change", ["sum", "short", "far", "huge"])
 def test_damaged_shards_are_named(tmp_path: Path, array: Any, change: str) -> None:
     shard = (16, 20, 18)
@@ -416,6 +428,69 @@ def test_damaged_shards_are_named(tmp_path: Path, array: Any, change: str) -> No
     with pytest.raises(feedline.DataError) as raised:
         whole(path)
     assert "c/0/0/0" in str(raised.value)
+
+
+def test_metadata_that_changes_while_it_is_open_is_noticed(tmp_path: Path, array: Any) -> None:
+    path = zarr3(tmp_path / "a.zarr", array, CHUNK, PLAIN, bytes)
+    dataset = feedline.open(path)
+    dataset[0]
+    shutil.rmtree(path)
+    zarr3(path, np.ascontiguousarray(array.T), CHUNK, PLAIN, bytes)
+    made.touched(path / "zarr.json")
+    with pytest.raises(feedline.StorageError, match=r"has changed.*zarr\.json"):
+        dataset[0]
+    assert np.array_equal(whole(path), array.T)
+
+
+def test_shards_that_change_while_they_are_open_are_noticed(tmp_path: Path, array: Any) -> None:
+    shard = (16, 20, 18)
+    encoder = shard_encoder(shard, CHUNK, "i2", gzipped)
+    codecs = [sharding(CHUNK, ENCODINGS["gzip"][0])]
+    path = zarr3(tmp_path / "a.zarr", array, shard, codecs, encoder)
+    dataset = feedline.open(path)
+    assert np.array_equal(dataset[0].image, array)
+    encoder = shard_encoder(shard, CHUNK, "i2", gzipped, gap=50)
+    other = zarr3(tmp_path / "b.zarr", array + 1, shard, codecs, encoder)
+    shutil.copyfile(other / "c/0/0/0", path / "c/0/0/0")
+    made.touched(path / "c/0/0/0")
+    with pytest.raises(feedline.StorageError, match=r"has changed.*c/0/0/0"):
+        dataset[0]
+    assert np.array_equal(whole(path), array + 1)
+
+
+def test_a_shard_that_is_written_later_is_read(tmp_path: Path, array: Any) -> None:
+    shard = (16, 20, 18)
+    path = zarr3(tmp_path / "a.zarr", array, shard, [sharding(CHUNK, PLAIN)], shard_encoder(shard, CHUNK, "i2", bytes))
+    (path / "c/0/0/0").rename(tmp_path / "later")
+    dataset = feedline.open(path)
+    assert not dataset[0].image.any()
+    (tmp_path / "later").rename(path / "c/0/0/0")
+    assert np.array_equal(dataset[0].image, array)
+
+
+@pytest.mark.filterwarnings("ignore:random_crop.*fit badly")
+def test_foreground_is_found_again_in_chunks_that_changed(tmp_path: Path, array: Any) -> None:
+    def labels(voxel: tuple[int, ...]) -> Any:
+        mask = np.zeros(SHAPE, "u1")
+        mask[voxel] = 1
+        shutil.rmtree(tmp_path / "m.zarr", ignore_errors=True)
+        return zarr3(tmp_path / "m.zarr", mask, CHUNK, PLAIN, bytes)
+
+    def patch() -> Any:
+        dataset = feedline.open([(image, tmp_path / "m.zarr")], index=tmp_path / "index")
+        (batch,) = dataset.random_crop((1, 1, 1), foreground=("mask", 1.0)).loader(batch_size=1)
+        return np.asarray(batch.mask).item(), np.asarray(batch.image).item()
+
+    image = zarr3(tmp_path / "a.zarr", array, CHUNK, PLAIN, bytes)
+    labels((5, 6, 7))
+    metadata = (tmp_path / "m.zarr/zarr.json").stat()
+    assert patch() == (1, array[5, 6, 7])
+    assert list((tmp_path / "index").rglob("*foreground*"))
+    labels((8, 1, 2))
+    for chunk in (path for path in (tmp_path / "m.zarr/c").rglob("*") if path.is_file()):
+        made.touched(chunk)
+    os.utime(tmp_path / "m.zarr/zarr.json", ns=(metadata.st_atime_ns, metadata.st_mtime_ns))  # only chunks changed
+    assert patch() == (1, array[8, 1, 2])
 
 
 def test_a_folder_that_is_not_zarr(tmp_path: Path, array: Any) -> None:

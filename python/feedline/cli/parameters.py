@@ -249,7 +249,9 @@ def fields(command: Command) -> Command:
 
 
 def annotated(command: Command) -> Command:
-    """``--split`` and ``--image-folder``: like the arguments `split` and `images` of ``feedline.open``."""
+    """``--split``, ``--config`` and ``--image-folder``: the arguments `split`, `config` and `images` of
+    ``feedline.open``.
+    """
     split = click.option(
         "--split",
         metavar="NAME",
@@ -258,7 +260,10 @@ def annotated(command: Command) -> Command:
     folder = click.option(
         "--image-folder", metavar="FOLDER", help="For COCO: the image folder, if not next to the annotations."
     )
-    return split(folder(command))
+    config = click.option(
+        "--config", metavar="NAME", help="For the Hub: the configuration, by default the default one."
+    )
+    return split(config(folder(command)))
 
 
 def as_json(help: str = "Print one JSON object.") -> Callable[[Command], Command]:

@@ -12,7 +12,9 @@ from typing import Any, Literal, NamedTuple
 from .. import _engine
 from ..cluster import ray_tasks
 from ..data import arguments
+from ..data.dataset import Dataset
 from ..data.sources import annotations_of, opened_manifest
+from ..data.volumes import are_volumes
 from ..errors import ConfigError
 from ..machine import limits as host_limits
 from ..machine.storage import local_path
@@ -67,6 +69,7 @@ def pack(
     progress: Callable[[int, int], None] | None = None,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
+    config: str | None = None,
     crowd: str | None = None,
     on: str | None = None,
 ) -> Report:
@@ -113,8 +116,8 @@ def pack(
         on: ``"ray"`` or ``"ray://HOST:PORT"`` packs ranges of shards as tasks of a Ray cluster, with ``num_workers``
             CPUs each (``"auto"``: 1), and merges them. The files are those of a local call. All nodes need the same
             version of Feedline and the same paths.
-        images, split, crowd: for annotated images, as in :func:`feedline.open`. Each numeric field becomes a ``.npy``
-            member, or a column in MDS; masks drawn from outlines cannot be packed.
+        images, split, config, crowd: as in :func:`feedline.open`. Each numeric field of annotated
+            images becomes a ``.npy`` member, or a column in MDS; masks drawn from outlines cannot be packed.
 
     Raises:
         ConfigError: the arguments differ from those of the interrupted call, or the folder contains other files.
@@ -123,6 +126,7 @@ def pack(
             full or the bucket does not exist.
         WorkerDiedError: with ``on``, a task died repeatedly.
     """
+    _check_source("pack", source)
     if on_error not in ("raise", "skip"):
         raise ConfigError(f'pack: on_error must be "raise" or "skip", not {on_error!r}')
     limits, form = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys, shuffle)
@@ -138,6 +142,7 @@ def pack(
         if shard_range is not None or isinstance(source, _engine.Dataset):
             raise ConfigError("pack: on= needs the path or URL of a source, and does not support shard_range=")
         plan: dict[str, Any] = {"format": format, "fields": fields, "images": images, "split": split, "crowd": crowd}
+        plan["config"] = config
         plan |= {"shard_bytes": shard_bytes, "samples_per_shard": samples_per_shard, "shuffle": shuffle, "seed": seed}
         plan |= {"transcoders": transcoders, "to": to, "compression": compression, "hashes": hashes}
         plan |= {"keep_keys": keep_keys}
@@ -152,7 +157,7 @@ def pack(
         dataset, name = source, source.source
     else:
         name = os.fspath(source)
-        dataset = _opened(source, format, fields, annotations_of("pack", images, split, crowd))
+        dataset = _opened(source, format, fields, annotations_of("pack", images, split, crowd, config))
     packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, form)
     folder = Path(destination.shown)
     root = Path(local_path(name))
@@ -202,6 +207,7 @@ def shard_count(
     keep_keys: bool = False,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
+    config: str | None = None,
     crowd: str | None = None,
 ) -> int:
     """Returns the number of shards that :func:`pack` would write, for ``shard_range``. Only uses sizes and does not
@@ -210,11 +216,27 @@ def shard_count(
     Raises ConfigError if the sizes are only known after encoding the samples: with ``shard_bytes`` and restart markers,
     or arrays in MDS.
     """
+    _check_source("shard_count", source)
     limits, form = wanted_shards(to, shard_bytes, samples_per_shard, compression, hashes, keep_keys, shuffle)
     threads = host_limits.usable_cpus() if num_workers == "auto" else num_workers
-    dataset = _opened(source, format, fields, annotations_of("pack", images, split, crowd))
+    dataset = _opened(source, format, fields, annotations_of("pack", images, split, crowd, config))
     packed_source, wanted = prepared(dataset, limits, shuffle, seed, transcoders, form)
     return len(planned_ends(packed_source, wanted, threads))
+
+
+def _check_source(where: str, source: Any) -> None:
+    if isinstance(source, _engine.Dataset):
+        return
+    if source._has_volumes() if isinstance(source, Dataset) else are_volumes(source, False):
+        raise ConfigError(
+            f"{where}: the source has volumes, which become Zarr groups: feedline.packing.pack_volumes(source, output, "
+            "patch=...), or feedline pack --to zarr --patch"
+        )
+    if not isinstance(source, str | os.PathLike):
+        raise ConfigError(
+            f"{where}: source must be a path or URL, not {type(source).__name__}; for a Dataset, pass the path that "
+            "feedline.open() was given"
+        )
 
 
 def _opened(source: Any, format: Any, fields: Any, annotations: dict[str, str]) -> _engine.Dataset:

@@ -52,6 +52,7 @@ def verify(
     progress: Callable[[int, int], None] | None = None,
     images: str | os.PathLike[str] | None = None,
     split: str | None = None,
+    config: str | None = None,
     crowd: str | None = None,
     on: str | None = None,
 ) -> Verification:
@@ -62,7 +63,8 @@ def verify(
     `world_size` ranks.
 
     Args:
-        source, format, fields, missing, index, cache, cache_limit, images, split, crowd: as in :func:`feedline.open`.
+        source, format, fields, missing, index, cache, cache_limit, images, split, config, crowd: as in
+            :func:`feedline.open`.
         decode: also decodes every field of every sample, as a loader does; of videos, the first and last frames.
         world_size: number of ranks that together must receive each sample once.
         resume: a file that records verified parts; an interrupted call resumes from it.
@@ -76,7 +78,7 @@ def verify(
         ConfigError: an argument is wrong, or `resume` is the file of a different call; nothing is read.
         StorageError, DataError: nothing could be verified.
     """
-    annotations = annotations_of("verify", images, split, crowd)
+    annotations = annotations_of("verify", images, split, crowd, config)
     if on is not None:
         ray_tasks.checked_address("verify", on)
     if (manifest := opened_manifest(source, format, fields)) is not None:

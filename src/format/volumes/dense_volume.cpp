@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
-#include "cache/checksum.h"
 #include "memory/npy_header.h"
 #include "memory/number.h"
 #include "memory/strided_copy.h"
@@ -39,11 +37,13 @@ void scale_elements(DType dtype, const std::byte* in, std::size_t count, const D
 
 class DenseVolume final : public memory::Volume {
  public:
-  DenseVolume(std::shared_ptr<const storage::Reader> reader, const DenseLayout& layout, std::uint64_t key)
+  DenseVolume(std::shared_ptr<const storage::Reader> reader, const DenseLayout& layout, OpenedVersion opened,
+              std::string_view array)
       : reader_(std::move(reader)),
         layout_(layout),
         spec_{layout.scaling ? DType::kFloat32 : layout.stored.dtype, layout.stored.shape},
-        key_(key) {
+        opened_(std::move(opened)),
+        key_(opened_.key(array)) {
     for (std::size_t i = 0; i < spec_.shape.dims(); ++i) ones_ = ones_.with_front(1);
     const std::span extents(spec_.shape.begin(), spec_.shape.dims());
     const std::size_t element = size_of(layout.stored.dtype);
@@ -52,8 +52,22 @@ class DenseVolume final : public memory::Volume {
 
   const ArraySpec& spec() const override { return spec_; }
   Shape chunk() const override { return ones_; }
-  std::uint64_t key() const override { return key_; }
+  const std::string& name() const override { return opened_.path(); }
+  Result<std::uint64_t> key() const override { return key_; }
+  Result<void> check_unchanged() const override { return opened_.check(); }
   bool has_spatial_axes_first() const override { return layout_.has_spatial_axes_first; }
+
+  Result<std::optional<View>> view_box(std::span<const std::int64_t> begin,
+                                       std::span<const std::int64_t> size) const override {
+    const auto all = reader_->mapping();
+    const bool is_stored_otherwise = layout_.scaling || layout_.is_swapped || layout_.is_fortran;
+    if (all.empty() || is_stored_otherwise || layout_.offset % size_of(spec_.dtype) != 0) return std::nullopt;
+    std::uint64_t wanted = size_of(spec_.dtype);
+    for (const std::int64_t extent : size) wanted *= static_cast<std::uint64_t>(extent);
+    const Ranges ranges = ranges_of(begin, size, wanted);
+    FEEDLINE_TRY(const std::uint64_t loaded, load(ranges, size));
+    return View{all.data() + ranges.first, strides_, loaded};
+  }
 
   Result<std::uint64_t> read_box(std::span<const std::int64_t> begin, std::span<const std::int64_t> size,
                                  std::byte* out, memory::VolumeBuffers& buffers) const override {
@@ -122,23 +136,30 @@ class DenseVolume final : public memory::Volume {
     }
   }
 
+  // Loads the pages of a mapping, and returns the number of bytes. view() checks that the file still has them.
+  Result<std::uint64_t> load(const Ranges& ranges, std::span<const std::int64_t> size) const {
+    std::uint64_t count = 0;
+    FEEDLINE_CHECK_OK(for_ranges(ranges, size, [&](std::uint64_t offset, std::uint64_t) -> Result<void> {
+      ++count;
+      auto view = reader_->view(offset, ranges.bytes);
+      return view ? Result<void>() : std::unexpected(std::move(view).error());
+    }));
+    return count * ranges.bytes;
+  }
+
   Result<std::uint64_t> gather(std::span<const std::int64_t> begin, std::span<const std::int64_t> size, std::byte* out,
                                std::uint64_t wanted, memory::VolumeBuffers& buffers) const {
     const std::size_t element = size_of(layout_.stored.dtype);
     const Ranges ranges = ranges_of(begin, size, wanted);
-    std::uint64_t count = 1;
-    for (std::size_t i = 0; i < ranges.outer; ++i) count *= static_cast<std::uint64_t>(size[ranges.axes[i]]);
     const auto out_strides = memory::c_strides(size, element);
     if (const auto all = reader_->mapping(); !all.empty()) {
-      // view() checks that the file still has these bytes, and reads their pages
-      FEEDLINE_CHECK_OK(for_ranges(ranges, size, [&](std::uint64_t offset, std::uint64_t) -> Result<void> {
-        auto view = reader_->view(offset, ranges.bytes);
-        return view ? Result<void>() : std::unexpected(std::move(view).error());
-      }));
+      FEEDLINE_TRY(const std::uint64_t loaded, load(ranges, size));
       memory::copy_strided(all.data() + ranges.first, std::span(strides_).first(size.size()), out,
                            std::span(out_strides).first(size.size()), size, element);
-      return count * ranges.bytes;
+      return loaded;
     }
+    std::uint64_t count = 1;
+    for (std::size_t i = 0; i < ranges.outer; ++i) count *= static_cast<std::uint64_t>(size[ranges.axes[i]]);
     const auto room = buffers.stored.resize(count * ranges.bytes);
     FEEDLINE_CHECK_OK(for_ranges(ranges, size, [&](std::uint64_t offset, std::uint64_t number) -> Result<void> {
       const auto part = room.subspan(number * ranges.bytes, ranges.bytes);
@@ -162,6 +183,7 @@ class DenseVolume final : public memory::Volume {
   const std::shared_ptr<const storage::Reader> reader_;
   const DenseLayout layout_;
   const ArraySpec spec_;
+  const OpenedVersion opened_;
   const std::uint64_t key_;
   Shape ones_;
   memory::Strides strides_{};
@@ -170,7 +192,8 @@ class DenseVolume final : public memory::Volume {
 }  // namespace
 
 Result<std::shared_ptr<const memory::Volume>> make_dense_volume(std::shared_ptr<const storage::Reader> reader,
-                                                                const DenseLayout& layout, std::uint64_t key) {
+                                                                const DenseLayout& layout, OpenedVersion opened,
+                                                                std::string_view array) {
   FEEDLINE_TRY(const storage::ObjectStat version, reader->version());
   const std::uint64_t needed = layout.stored.bytes();
   if (layout.offset > version.bytes || needed > version.bytes - layout.offset) {
@@ -182,18 +205,13 @@ Result<std::shared_ptr<const memory::Volume>> make_dense_volume(std::shared_ptr<
     error.where.shard = reader->name();
     return std::unexpected(std::move(error));
   }
-  return std::make_shared<const DenseVolume>(std::move(reader), layout, key);
+  return std::make_shared<const DenseVolume>(std::move(reader), layout, std::move(opened), array);
 }
 
-std::uint64_t volume_key(const storage::Storage& storage, const std::string& path, const storage::ObjectStat& version,
-                         std::string_view array) {
-  const std::string name = storage.identity(path) + '\n' + std::string(array);
-  return cache::xxh3(std::as_bytes(std::span(name)), base::mix64(version.bytes + base::mix64(version.stamp())));
-}
-
-Result<std::shared_ptr<const memory::Volume>> open_npy_volume(const storage::Storage& storage,
+Result<std::shared_ptr<const memory::Volume>> open_npy_volume(std::shared_ptr<const storage::Storage> storage,
                                                               const std::string& path) {
-  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage.open(path, storage::Access::kMap));
+  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage->open(path, storage::Access::kMap));
+  FEEDLINE_TRY(const storage::Version version, reader->version());
   std::vector<std::byte> front(memory::kMostNpyHeader);
   FEEDLINE_TRY(const std::size_t got, reader->read_at(0, front));
   const auto located = [&](Error error) {
@@ -206,13 +224,12 @@ Result<std::shared_ptr<const memory::Volume>> open_npy_volume(const storage::Sto
   if (header->spec.shape.dims() == 0 || header->spec.shape.elements() == 0)
     return located(
         data_error("npy: an array of shape " + header->spec.shape.to_string() + " has no volume", "").error());
-  FEEDLINE_TRY(const storage::ObjectStat version, reader->version());
   return make_dense_volume(std::move(reader),
                            {.stored = header->spec,
                             .offset = header->bytes,
                             .is_fortran = header->is_fortran,
                             .is_swapped = header->is_swapped},
-                           volume_key(storage, path, version));
+                           OpenedVersion(std::move(storage), path, version));
 }
 
 }  // namespace feedline::format

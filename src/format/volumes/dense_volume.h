@@ -8,6 +8,7 @@
 
 #include "feedline/array.h"
 #include "feedline/error.h"
+#include "format/volumes/opened_version.h"
 #include "memory/volume.h"
 #include "storage/storage.h"
 
@@ -28,15 +29,14 @@ struct DenseLayout {
 };
 
 // Returns a volume that reads the elements from the file: from its mapping if it is local, or by ranges. kData: the
-// file is shorter than the array. Requires: the size of the array does not overflow.
+// file is shorter than the array. opened: the file from which the reader was made. Requires: the size of the array does
+// not overflow.
 Result<std::shared_ptr<const memory::Volume>> make_dense_volume(std::shared_ptr<const storage::Reader> reader,
-                                                                const DenseLayout& layout, std::uint64_t key);
-
-// Identifies an object, its version, and an array in it.
-std::uint64_t volume_key(const storage::Storage& storage, const std::string& path, const storage::ObjectStat& version,
-                         std::string_view array = {});
+                                                                const DenseLayout& layout, OpenedVersion opened,
+                                                                std::string_view array = {});
 
 // Opens a .npy file as one volume. Errors: as for memory::read_npy_header() and make_dense_volume().
-Result<std::shared_ptr<const memory::Volume>> open_npy_volume(const storage::Storage& storage, const std::string& path);
+Result<std::shared_ptr<const memory::Volume>> open_npy_volume(std::shared_ptr<const storage::Storage> storage,
+                                                              const std::string& path);
 
 }  // namespace feedline::format

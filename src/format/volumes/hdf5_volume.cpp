@@ -107,12 +107,19 @@ Result<void> take_chunks(const JsonValue& object, std::span<const std::byte> tab
 
 class Hdf5Volume final : public memory::Volume {
  public:
-  Hdf5Volume(std::shared_ptr<const storage::Reader> reader, std::shared_ptr<const ChunkList> list, std::uint64_t key)
-      : reader_(std::move(reader)), list_(std::move(list)), strides_(list_->layout.strides()), key_(key) {}
+  Hdf5Volume(std::shared_ptr<const storage::Reader> reader, std::shared_ptr<const ChunkList> list, OpenedVersion opened,
+             std::string_view array)
+      : reader_(std::move(reader)),
+        list_(std::move(list)),
+        strides_(list_->layout.strides()),
+        opened_(std::move(opened)),
+        key_(opened_.key(array)) {}
 
   const ArraySpec& spec() const override { return list_->spec; }
   Shape chunk() const override { return list_->layout.shape; }
-  std::uint64_t key() const override { return key_; }
+  const std::string& name() const override { return opened_.path(); }
+  Result<std::uint64_t> key() const override { return key_; }
+  Result<void> check_unchanged() const override { return opened_.check(); }
 
   Result<std::uint64_t> read_box(std::span<const std::int64_t> begin, std::span<const std::int64_t> size,
                                  std::byte* out, memory::VolumeBuffers& buffers) const override {
@@ -172,6 +179,7 @@ class Hdf5Volume final : public memory::Volume {
   const std::shared_ptr<const storage::Reader> reader_;
   const std::shared_ptr<const ChunkList> list_;
   const memory::Strides strides_;
+  const OpenedVersion opened_;
   const std::uint64_t key_;
 };
 
@@ -221,10 +229,12 @@ Result<std::shared_ptr<const memory::Volume>> open_hdf5(const VolumeSource& sour
   FEEDLINE_TRY(const storage::ObjectStat version, reader->version());
   if (version.bytes != list->file_bytes || version.mtime_ns != list->mtime_ns)
     return storage_error("'" + source.path + "' has changed since its chunks were listed; open it again", 0);
-  const std::uint64_t key = volume_key(*source.storage, source.path, version, source.array);
-  if (!list->offset) return std::make_shared<const Hdf5Volume>(std::move(reader), std::move(list), key);
+  OpenedVersion opened(source.storage, source.path, version);
+  if (!list->offset)
+    return std::make_shared<const Hdf5Volume>(std::move(reader), std::move(list), std::move(opened), source.array);
   return make_dense_volume(std::move(reader),
-                           {.stored = list->spec, .offset = *list->offset, .is_swapped = list->is_swapped}, key);
+                           {.stored = list->spec, .offset = *list->offset, .is_swapped = list->is_swapped},
+                           std::move(opened), source.array);
 }
 
 }  // namespace feedline::format

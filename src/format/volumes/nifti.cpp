@@ -218,12 +218,13 @@ bool is_nifti_name(std::string_view path) {
   return path.ends_with(".nii") || path.ends_with(".nii.gz");
 }
 
-Result<NiftiVolume> open_nifti(const storage::Storage& storage, const std::string& path, cache::Notes* notes) {
-  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage.open(path, storage::Access::kMap));
+Result<NiftiVolume> open_nifti(std::shared_ptr<const storage::Storage> storage, const std::string& path,
+                               cache::Notes* notes) {
+  FEEDLINE_TRY(std::shared_ptr<const storage::Reader> reader, storage->open(path, storage::Access::kMap));
   FEEDLINE_TRY(const storage::ObjectStat version, reader->version());
   FEEDLINE_TRY(const bool is_compressed, is_gzip(*reader));
   if (is_compressed) {
-    FEEDLINE_TRY(const std::string plain, decompressed(storage, path, ".nii", notes));
+    FEEDLINE_TRY(const std::string plain, decompressed(*storage, path, ".nii", notes));
     FEEDLINE_TRY(reader, storage::local_storage()->open(plain, storage::Access::kMap));
   }
   const auto located = [&](Error error) {
@@ -234,7 +235,7 @@ Result<NiftiVolume> open_nifti(const storage::Storage& storage, const std::strin
   FEEDLINE_TRY(const std::size_t got, reader->read_at(0, front));
   auto header = read_nifti_header(std::span(front).first(got));
   if (!header) return located(std::move(header).error());
-  auto volume = make_dense_volume(std::move(reader), header->layout, volume_key(storage, path, version));
+  auto volume = make_dense_volume(std::move(reader), header->layout, OpenedVersion(std::move(storage), path, version));
   if (!volume) return located(std::move(volume).error());
   return NiftiVolume{std::move(*volume), header->affine};
 }

@@ -53,7 +53,8 @@ struct NiftiVolume {
 
 // Opens a .nii or .nii.gz file. Compressed files are decompressed once into the user's cache folder (plain_copy.h).
 // Errors: as for read_nifti_header() and decompressed().
-Result<NiftiVolume> open_nifti(const storage::Storage& storage, const std::string& path, cache::Notes* notes);
+Result<NiftiVolume> open_nifti(std::shared_ptr<const storage::Storage> storage, const std::string& path,
+                               cache::Notes* notes);
 
 bool is_nifti_name(std::string_view path);
 

@@ -13,11 +13,11 @@ Result<OpenedVolume> open_volume(const VolumeSource& source, cache::Notes* notes
     return config_error("fields: '" + source.path + "' has one array, without a name; omit '=" + source.array + "'");
   const std::string name = source.path.substr(0, source.path.find('?'));
   if (is_nifti_name(name)) {
-    FEEDLINE_TRY(NiftiVolume opened, open_nifti(*source.storage, source.path, notes));
+    FEEDLINE_TRY(NiftiVolume opened, open_nifti(source.storage, source.path, notes));
     return OpenedVolume{std::move(opened.volume), opened.affine};
   }
   if (name.ends_with(".npy")) {
-    FEEDLINE_TRY(auto volume, open_npy_volume(*source.storage, source.path));
+    FEEDLINE_TRY(auto volume, open_npy_volume(source.storage, source.path));
     return OpenedVolume{std::move(volume)};
   }
   if (!source.chunks.empty()) {

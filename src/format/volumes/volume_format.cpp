@@ -106,35 +106,21 @@ class VolumeFormat final : public RecordFormat {
   mutable std::unordered_map<std::uint64_t, OpenedVolume> open_;
 };
 
-// The patches of volumes: `patches` of each, or those of a grid.
-class PatchFormat final : public RecordFormat {
+// Samples that are patches of volumes.
+class PatchFormat : public RecordFormat {
  public:
-  PatchFormat(std::shared_ptr<const RecordFormat> volumes, std::uint64_t patches)
-      : volumes_(std::move(volumes)), patches_(patches) {}
-  // ends: the cumulative number of patches. origins: those of all patches.
-  PatchFormat(std::shared_ptr<const RecordFormat> volumes, std::vector<std::uint64_t> ends, std::vector<Shape> origins)
-      : volumes_(std::move(volumes)), ends_(std::move(ends)), origins_(std::move(origins)) {}
+  explicit PatchFormat(std::shared_ptr<const RecordFormat> volumes) : volumes_(std::move(volumes)) {}
 
   std::string_view name() const override { return volumes_->name(); }
-  std::uint64_t size() const override { return ends_.empty() ? volumes_->size() * patches_ : ends_.back(); }
   const std::vector<FieldDescription>& fields() const override { return volumes_->fields(); }
   const std::vector<std::string>& classes() const override { return volumes_->classes(); }
   std::string summary() const override {
     const std::string text = volumes_->summary();
     return "patches of " + std::to_string(volumes_->size()) + " volumes" + (text.empty() ? "" : "\n" + text);
   }
-  Where where(std::uint64_t index) const override { return patched(volumes_->where(volume_of(index)), index); }
+  Where where(std::uint64_t index) const override { return patched(volumes_->where(place_of(index).volume), index); }
   Where where_field(std::uint64_t index, std::size_t field) const override {
-    return patched(volumes_->where_field(volume_of(index), field), index);
-  }
-  std::uint64_t fingerprint() const override {
-    Fingerprint fingerprint;
-    fingerprint.add("patches");
-    fingerprint.add(volumes_->fingerprint());
-    fingerprint.add(patches_);
-    fingerprint.add(ends_);
-    for (const Shape& origin : origins_) fingerprint.add(origin.to_string());
-    return fingerprint.value();
+    return patched(volumes_->where_field(place_of(index).volume, field), index);
   }
   Result<Inspection> inspect() const override { return volumes_->inspect(); }
   std::shared_ptr<const storage::Storage> storage() const override { return volumes_->storage(); }
@@ -142,73 +128,157 @@ class PatchFormat final : public RecordFormat {
   bool is_in_memory() const override { return volumes_->is_in_memory(); }
   void notice_changes() const override { volumes_->notice_changes(); }
 
+ protected:
+  struct Place {
+    std::uint64_t volume, patch;  // patch: number in the volume
+  };
+  virtual Place place_of(std::uint64_t index) const = 0;
+  virtual bool numbers_patches() const { return true; }  // in messages
+
+  const std::shared_ptr<const RecordFormat> volumes_;
+
+ private:
+  Where patched(Where where, std::uint64_t index) const {
+    if (numbers_patches()) where.key += "#" + std::to_string(place_of(index).patch);
+    return where;
+  }
+};
+
+// A number of patches of each volume, at positions that the pipeline draws.
+class DrawnPatches final : public PatchFormat {
+ public:
+  DrawnPatches(std::shared_ptr<const RecordFormat> volumes, std::uint64_t patches)
+      : PatchFormat(std::move(volumes)), patches_(patches) {}
+
+  std::uint64_t size() const override { return volumes_->size() * patches_; }
+  std::uint64_t fingerprint() const override {
+    Fingerprint fingerprint;
+    fingerprint.add("patches");
+    fingerprint.add(volumes_->fingerprint());
+    fingerprint.add(patches_);
+    return fingerprint.value();
+  }
   Result<void> read(std::uint64_t index, memory::Record& record) const override {
-    FEEDLINE_CHECK_OK(volumes_->read(volume_of(index), record));
-    if (origins_.empty()) return {};
+    return volumes_->read(index / patches_, record);
+  }
+
+ private:
+  Place place_of(std::uint64_t index) const override { return {index / patches_, index % patches_}; }
+  bool numbers_patches() const override { return patches_ != 1; }
+
+  const std::uint64_t patches_;
+};
+
+// The patches of a grid along one axis: each begins `step` voxels after the one before it, and the last one of a grid
+// without padding ends with the volume.
+struct GridAxis {
+  std::int64_t extent, size, step;
+  bool pad;
+
+  std::int64_t count() const { return extent <= size ? 1 : (extent - size + step - 1) / step + 1; }
+  std::int64_t position(std::int64_t patch) const { return pad ? patch * step : std::min(patch * step, extent - size); }
+};
+
+// All patches of a grid on each volume; the last cropped axis varies fastest, and other axes are not divided. Positions
+// are computed, as there may be many patches.
+class GridPatches final : public PatchFormat {
+ public:
+  GridPatches(std::shared_ptr<const RecordFormat> volumes, PatchOptions::Grid grid, std::size_t field)
+      : PatchFormat(std::move(volumes)), grid_(std::move(grid)), field_(field) {}
+
+  // Reads the headers of all volumes. kData: a volume has too few axes, or is smaller than a patch.
+  Result<void> open() {
+    memory::Record record;
+    for (std::uint64_t i = 0; i < volumes_->size(); ++i) {
+      auto added = volumes_->read(i, record);
+      if (added) added = add(*record.fields[field_].volume);
+      if (added) continue;
+      Error error = std::move(added).error();
+      const Where where = volumes_->where(i);
+      error.where.dataset = where.dataset;
+      if (error.where.shard.empty()) error.where.shard = where.shard;
+      error.where.record = i;
+      return std::unexpected(std::move(error));
+    }
+    return {};
+  }
+
+  std::uint64_t size() const override { return ends_.back(); }
+  std::uint64_t fingerprint() const override {
+    Fingerprint fingerprint;
+    fingerprint.add("grid");
+    fingerprint.add(volumes_->fingerprint());
+    for (std::size_t i = 0; i < grid_.size.size(); ++i) {
+      fingerprint.add(static_cast<std::uint64_t>(grid_.size[i]));
+      fingerprint.add(static_cast<std::uint64_t>(grid_.overlap[i]));
+    }
+    fingerprint.add(std::uint64_t{grid_.pad});
+    for (const Shape& shape : shapes_) fingerprint.add(std::as_bytes(std::span(shape.begin(), shape.dims())));
+    return fingerprint.value();
+  }
+
+  Result<void> read(std::uint64_t index, memory::Record& record) const override {
+    const Place place = place_of(index);
+    FEEDLINE_CHECK_OK(volumes_->read(place.volume, record));
+    const memory::Volume& volume = *record.fields[field_].volume;
+    const Shape& shape = shapes_[place.volume];
+    if (volume.spec().shape != shape)
+      return storage_error("the volume has the shape " + volume.spec().shape.to_string() + ", but it had " +
+                               shape.to_string() + " when grid_patches() divided it; open the dataset again",
+                           0);
+    Shape origin = shape;
+    for (std::size_t i = 0; i < shape.dims(); ++i) origin = origin.with_extent(i, 0);
+    auto rest = static_cast<std::int64_t>(place.patch);
+    const std::size_t first = first_axis(volume);
+    for (std::size_t i = grid_.size.size(); i-- > 0;) {
+      const GridAxis axis = axis_of(shape, first, i);
+      origin = origin.with_extent(first + i, axis.position(rest % axis.count()));
+      rest /= axis.count();
+    }
     for (memory::Record::Field& field : record.fields)
-      if (field.volume) field.origin = origins_[index];
+      if (field.volume) field.origin = origin;
     return {};
   }
 
  private:
-  std::uint64_t volume_of(std::uint64_t index) const {
-    if (ends_.empty()) return index / patches_;
-    return static_cast<std::uint64_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
+  Place place_of(std::uint64_t index) const override {
+    const auto volume = static_cast<std::uint64_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());
+    return {volume, index - (volume == 0 ? 0 : ends_[volume - 1])};
   }
-  Where patched(Where where, std::uint64_t index) const {
-    const std::uint64_t volume = volume_of(index);
-    const std::uint64_t first = !ends_.empty() ? (volume == 0 ? 0 : ends_[volume - 1]) : volume * patches_;
-    if (patches_ != 1 || !ends_.empty()) where.key += "#" + std::to_string(index - first);
-    return where;
+  std::size_t first_axis(const memory::Volume& volume) const {
+    return volume.has_spatial_axes_first() ? 0 : volume.spec().shape.dims() - grid_.size.size();
+  }
+  GridAxis axis_of(const Shape& shape, std::size_t first, std::size_t i) const {
+    return {shape[first + i], grid_.size[i], grid_.size[i] - grid_.overlap[i], grid_.pad};
+  }
+  Result<void> add(const memory::Volume& volume) {
+    const Shape& shape = volume.spec().shape;
+    if (grid_.size.size() > shape.dims())
+      return data_error("the volume has " + std::to_string(shape.dims()) + " dimensions, but the patches have " +
+                            std::to_string(grid_.size.size()),
+                        "format");
+    std::uint64_t count = 1;
+    for (std::size_t i = 0; i < grid_.size.size(); ++i) {
+      const GridAxis axis = axis_of(shape, first_axis(volume), i);
+      if (axis.extent < axis.size && !axis.pad)
+        return data_error("the volume has " + std::to_string(axis.extent) +
+                              " voxels along an axis on which a patch has " + std::to_string(axis.size) +
+                              "; use smaller patches, or pad=True",
+                          "transform");
+      count *= static_cast<std::uint64_t>(axis.count());
+    }
+    ends_.push_back((ends_.empty() ? 0 : ends_.back()) + count);
+    shapes_.push_back(shape);
+    return {};
   }
 
-  const std::shared_ptr<const RecordFormat> volumes_;
-  const std::uint64_t patches_ = 0;
-  const std::vector<std::uint64_t> ends_;
-  const std::vector<Shape> origins_;
+  const PatchOptions::Grid grid_;
+  const std::size_t field_;          // the first volume, which all others match
+  std::vector<std::uint64_t> ends_;  // cumulative number of patches
+  std::vector<Shape> shapes_;        // of the volumes
 };
 
-// Appends the origins of a volume's patches: the last cropped axis varies fastest; other axes are not divided.
-Result<void> add_grid(const memory::Volume& volume, const PatchOptions::Grid& grid, std::vector<Shape>& origins) {
-  const Shape& shape = volume.spec().shape;
-  const std::size_t cropped = grid.size.size();
-  if (cropped > shape.dims())
-    return data_error("the volume has " + std::to_string(shape.dims()) + " dimensions, but the patches have " +
-                          std::to_string(cropped),
-                      "format");
-  const std::size_t first = volume.has_spatial_axes_first() ? 0 : shape.dims() - cropped;
-  std::vector<std::vector<std::int64_t>> positions;
-  for (std::size_t i = 0; i < cropped; ++i) {
-    FEEDLINE_TRY(auto along, grid_positions(shape[first + i], grid.size[i], grid.overlap[i], grid.pad));
-    positions.push_back(std::move(along));
-  }
-  std::vector<std::size_t> at(cropped, 0);
-  while (true) {
-    Shape origin;
-    for (std::size_t i = shape.dims(); i-- > 0;) {
-      const bool is_cropped = i >= first && i < first + cropped;
-      origin = origin.with_front(is_cropped ? positions[i - first][at[i - first]] : 0);
-    }
-    origins.push_back(origin);
-    std::size_t i = cropped;
-    while (i > 0 && ++at[i - 1] == positions[i - 1].size()) at[--i] = 0;
-    if (i == 0) return {};
-  }
-}
-
 }  // namespace
-
-Result<std::vector<std::int64_t>> grid_positions(std::int64_t extent, std::int64_t size, std::int64_t overlap,
-                                                 bool pad) {
-  if (extent < size && !pad)
-    return data_error("the volume has " + std::to_string(extent) + " voxels along an axis on which a patch has " +
-                          std::to_string(size) + "; use smaller patches, or pad=True",
-                      "transform");
-  std::vector<std::int64_t> positions{0};
-  while (positions.back() + size < extent) positions.push_back(positions.back() + size - overlap);
-  if (!pad) positions.back() = extent - size;
-  return positions;
-}
 
 Result<std::shared_ptr<const RecordFormat>> open_volumes(std::string name, const std::vector<VolumeField>& fields,
                                                          std::vector<std::vector<VolumeSource>> samples,
@@ -244,26 +314,12 @@ Result<std::shared_ptr<const RecordFormat>> patches_of(std::shared_ptr<const Rec
   if (first == fields.end()) return config_error("the samples have no volumes");
   if (!options.grid) {
     if (options.patches == 0) return config_error("patches must be at least 1");
-    return std::make_shared<const PatchFormat>(std::move(volumes), options.patches);
+    return std::make_shared<const DrawnPatches>(std::move(volumes), options.patches);
   }
-  std::vector<std::uint64_t> ends;
-  std::vector<Shape> origins;
-  memory::Record record;
-  for (std::uint64_t i = 0; i < volumes->size(); ++i) {
-    auto added = volumes->read(i, record);
-    if (added)
-      added = add_grid(*record.fields[static_cast<std::size_t>(first - fields.begin())].volume, *options.grid, origins);
-    if (!added) {
-      Error error = std::move(added).error();
-      const Where where = volumes->where(i);
-      error.where.dataset = where.dataset;
-      if (error.where.shard.empty()) error.where.shard = where.shard;
-      error.where.record = i;
-      return std::unexpected(std::move(error));
-    }
-    ends.push_back(origins.size());
-  }
-  return std::make_shared<const PatchFormat>(std::move(volumes), std::move(ends), std::move(origins));
+  const auto field = static_cast<std::size_t>(first - fields.begin());
+  auto patches = std::make_shared<GridPatches>(std::move(volumes), *options.grid, field);
+  FEEDLINE_CHECK_OK(patches->open());
+  return patches;
 }
 
 }  // namespace feedline::format

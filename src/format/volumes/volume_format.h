@@ -32,9 +32,4 @@ Result<std::shared_ptr<const RecordFormat>> open_volumes(std::string name, const
 Result<std::shared_ptr<const RecordFormat>> patches_of(std::shared_ptr<const RecordFormat> volumes,
                                                        const PatchOptions& options);
 
-// Returns the positions of a grid's patches along one axis. Requires: 0 <= overlap < size. kData: the volume is smaller
-// than a patch, without padding.
-Result<std::vector<std::int64_t>> grid_positions(std::int64_t extent, std::int64_t size, std::int64_t overlap,
-                                                 bool pad);
-
 }  // namespace feedline::format

@@ -231,7 +231,9 @@ void start_order(ChunkLayout& layout) {
 
 Result<void> check_chunk(const ChunkLayout& layout) {
   if (layout.bytes() <= kMostChunkBytes) return {};
-  return bad_key("a chunk of " + layout.shape.to_string() + " has " + std::to_string(layout.bytes()) + " bytes");
+  return bad_key("a chunk of " + layout.shape.to_string() + " has " + std::to_string(layout.bytes()) +
+                 " bytes, over the limit of " + std::to_string(kMostChunkBytes) +
+                 "; rewrite the array in smaller chunks");
 }
 
 Result<void> take_shards(const JsonValue& configuration, ZarrArray& array) {

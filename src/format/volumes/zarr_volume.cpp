@@ -12,8 +12,10 @@
 
 #include "base/crc.h"
 #include "base/fork_mutex.h"
+#include "base/random.h"
+#include "cache/checksum.h"
 #include "format/volumes/chunk_grid.h"
-#include "format/volumes/dense_volume.h"
+#include "format/volumes/opened_version.h"
 #include "format/volumes/zarr_metadata.h"
 
 namespace feedline::format {
@@ -35,12 +37,12 @@ std::unexpected<Error> in_object(Error error, const std::string& object) {
 
 class ZarrVolume final : public memory::Volume {
  public:
-  ZarrVolume(std::shared_ptr<const storage::Storage> storage, std::string folder, ZarrArray array, std::uint64_t key)
+  ZarrVolume(std::shared_ptr<const storage::Storage> storage, std::string folder, ZarrArray array, OpenedVersion opened)
       : storage_(std::move(storage)),
         folder_(std::move(folder)),
         array_(std::move(array)),
         strides_(array_.layout.strides()),
-        key_(key) {
+        opened_(std::move(opened)) {
     if (!array_.has_shards) return;
     inner_count_ = 1;
     for (std::size_t i = 0; i < array_.stored.dims(); ++i)
@@ -49,7 +51,18 @@ class ZarrVolume final : public memory::Volume {
 
   const ArraySpec& spec() const override { return array_.spec; }
   Shape chunk() const override { return array_.layout.shape; }
-  std::uint64_t key() const override { return key_; }
+  const std::string& name() const override { return folder_; }
+  // The chunks may change without the metadata, so the key covers all of them.
+  Result<std::uint64_t> key() const override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (key_) return *key_;
+    }
+    FEEDLINE_TRY(const std::uint64_t made, storage_->is_remote() ? key_of_listing() : key_of_chunks());
+    const std::lock_guard lock(mutex_);
+    return *(key_ = made);
+  }
+  Result<void> check_unchanged() const override { return opened_.check(); }
 
   Result<std::uint64_t> read_box(std::span<const std::int64_t> begin, std::span<const std::int64_t> size,
                                  std::byte* out, memory::VolumeBuffers& buffers) const override {
@@ -69,8 +82,33 @@ class ZarrVolume final : public memory::Volume {
   struct Shard {
     std::shared_ptr<const storage::Reader> reader;  // nullptr: the shard is not stored
     std::vector<std::uint64_t> index;               // offset and size of each inner chunk
-    std::uint64_t bytes = 0;
+    storage::Version version = {};
   };
+
+  Result<std::uint64_t> key_of_chunks() const {
+    std::uint64_t key = opened_.key();
+    const Shape& shape = array_.spec.shape;
+    const Indexes origin{};
+    FEEDLINE_CHECK_OK(for_chunks(
+        std::span(origin).first(shape.dims()), {shape.begin(), shape.dims()}, array_.stored,
+        [&](const Indexes& at) -> Result<void> {
+          const auto version = storage_->stat(storage_->below(folder_, array_.key(std::span(at).first(shape.dims()))));
+          if (!version && !is_missing(version.error())) return std::unexpected(version.error());
+          key = base::mix64(key + (version ? base::mix64(version->bytes + base::mix64(version->stamp())) : 1));
+          return {};
+        }));
+    return key;
+  }
+  // Storages that cannot be listed, such as plain HTTP servers, have only the version of the metadata.
+  Result<std::uint64_t> key_of_listing() const {
+    std::uint64_t key = opened_.key();
+    auto tree = storage_->list_below(folder_, storage::Depth::kAll);
+    if (!tree) return key;
+    std::ranges::sort(tree->objects, {}, &storage::StoredBelow::path);
+    for (const storage::StoredBelow& object : tree->objects)
+      key = base::mix64(key + cache::xxh3(std::as_bytes(std::span(object.path)), object.bytes ^ object.tag));
+    return key;
+  }
 
   Indexes low_of(const Indexes& at, const Shape& chunk) const {
     Indexes low{};
@@ -83,11 +121,17 @@ class ZarrVolume final : public memory::Volume {
     const Indexes low = low_of(at, array_.stored);
     BoxCopy::Part part;
     if (!box.part_in(low, array_.stored, part)) return 0;
-    const auto stored = storage_->read_all(object, buffers.stored, most_stored(array_.layout.bytes()));
+    const std::uint64_t most = most_stored(array_.layout.bytes());
+    const auto stored = storage_->read_all(object, buffers.stored, most);
     if (!stored && is_missing(stored.error())) {
       box.fill(part, array_.fill);
       return 0;
     }
+    if (!stored && stored.error().code == ErrorCode::kData)
+      return data_error("zarr: the chunk has more than " + std::to_string(most) + " bytes, but decodes to " +
+                            std::to_string(array_.layout.bytes()) +
+                            ": it is damaged, or belongs to an array with other metadata",
+                        "format");
     if (!stored) return std::unexpected(stored.error());
     FEEDLINE_TRY(const auto chunk, decode_chunk(array_.layout, *stored, 0, buffers));
     box.copy(part, low, chunk.data(), strides_);
@@ -104,6 +148,15 @@ class ZarrVolume final : public memory::Volume {
       box.fill(part, array_.fill);
       return 0;
     }
+    auto read = read_chunks_in(*shard, low, part, box, buffers);
+    FEEDLINE_TRY(const storage::Version now, shard->reader->version());
+    FEEDLINE_CHECK_OK(storage::check_version(object, shard->version, now));
+    return read;
+  }
+
+  // low: of the shard. part: of the box, in the shard.
+  Result<std::uint64_t> read_chunks_in(const Shard& shard, const Indexes& low, const BoxCopy::Part& part,
+                                       const BoxCopy& box, memory::VolumeBuffers& buffers) const {
     struct Wanted {
       std::uint64_t offset, bytes;
       Indexes low;
@@ -123,23 +176,24 @@ class ZarrVolume final : public memory::Volume {
                 number * static_cast<std::uint64_t>(array_.stored[i] / inner[i]) + static_cast<std::uint64_t>(chunk[i]);
             chunk_low[i] = low[i] + chunk[i] * inner[i];
           }
-          const std::uint64_t offset = shard->index[2 * number], bytes = shard->index[2 * number + 1];
+          const std::uint64_t offset = shard.index[2 * number], bytes = shard.index[2 * number + 1];
           if (offset == kMissingChunk && bytes == kMissingChunk) {
             BoxCopy::Part missing;
             if (box.part_in(chunk_low, inner, missing)) box.fill(missing, array_.fill);
             return {};
           }
-          if (offset > shard->bytes || bytes > shard->bytes - offset || bytes > most_stored(array_.layout.bytes()))
+          if (offset > shard.version.bytes || bytes > shard.version.bytes - offset ||
+              bytes > most_stored(array_.layout.bytes()))
             return data_error("zarr: the shard's index places chunk " + std::to_string(number) + " at bytes " +
                                   std::to_string(offset) + " to " + std::to_string(offset + bytes) + " of " +
-                                  std::to_string(shard->bytes),
+                                  std::to_string(shard.version.bytes),
                               "format");
           wanted.push_back({offset, bytes, chunk_low});
           return {};
         }));
     std::ranges::sort(wanted, {}, &Wanted::offset);
     // Ranges with small gaps between them are read together.
-    const std::uint64_t gap = shard->reader->worthwhile_bytes();
+    const std::uint64_t gap = shard.reader->worthwhile_bytes();
     std::uint64_t read = 0;
     for (std::size_t first = 0; first < wanted.size();) {
       std::size_t last = first + 1;
@@ -149,13 +203,13 @@ class ZarrVolume final : public memory::Volume {
         ++last;
       }
       const std::uint64_t begin = wanted[first].offset;
-      FEEDLINE_TRY(const auto view, shard->reader->view(begin, end - begin));
+      FEEDLINE_TRY(const auto view, shard.reader->view(begin, end - begin));
       std::span<const std::byte> run;
       if (view) {
         run = *view;
       } else {
         const auto room = buffers.stored.resize(end - begin);
-        FEEDLINE_TRY(const std::size_t got, shard->reader->read_at(begin, room));
+        FEEDLINE_TRY(const std::size_t got, shard.reader->read_at(begin, room));
         if (got < room.size()) return data_error("zarr: the shard became shorter while it was read", "format");
         run = room;
       }
@@ -195,25 +249,26 @@ class ZarrVolume final : public memory::Volume {
       else if (!found)
         return std::unexpected(std::move(found).error());
     }
+    if (!shard->reader && !storage_->is_remote()) return shard;  // it may be written later
     const std::lock_guard lock(mutex_);
     if (shards_.size() >= kMostShards) shards_.clear();
     return shards_.emplace(number, std::move(shard)).first->second;
   }
 
   Result<void> read_index(Shard& shard) const {
-    FEEDLINE_TRY(const storage::ObjectStat version, shard.reader->version());
-    shard.bytes = version.bytes;
-    if (inner_count_ > shard.bytes / 16)
-      return data_error("zarr: a shard of " + std::to_string(shard.bytes) + " bytes is too short for an index of " +
+    FEEDLINE_TRY(shard.version, shard.reader->version());
+    const std::uint64_t size = shard.version.bytes;
+    if (inner_count_ > size / 16)
+      return data_error("zarr: a shard of " + std::to_string(size) + " bytes is too short for an index of " +
                             std::to_string(inner_count_) + " chunks",
                         "format");
     const std::uint64_t numbers = 2 * inner_count_, sum = array_.has_index_sum ? 4 : 0, bytes = numbers * 8 + sum;
-    if (bytes > shard.bytes)
-      return data_error("zarr: a shard of " + std::to_string(shard.bytes) + " bytes is too short for its index of " +
-                            std::to_string(bytes),
-                        "format");
+    if (bytes > size)
+      return data_error(
+          "zarr: a shard of " + std::to_string(size) + " bytes is too short for its index of " + std::to_string(bytes),
+          "format");
     std::vector<std::byte> index(bytes);
-    FEEDLINE_TRY(const std::size_t got, shard.reader->read_at(array_.has_index_first ? 0 : shard.bytes - bytes, index));
+    FEEDLINE_TRY(const std::size_t got, shard.reader->read_at(array_.has_index_first ? 0 : size - bytes, index));
     if (got < index.size()) return data_error("zarr: the shard became shorter while it was read", "format");
     const auto data = std::span<const std::byte>(index).first(numbers * 8);
     if (array_.has_index_sum) {
@@ -231,10 +286,11 @@ class ZarrVolume final : public memory::Volume {
   const std::string folder_;
   const ZarrArray array_;
   const memory::Strides strides_;
-  const std::uint64_t key_;
+  const OpenedVersion opened_;
   std::uint64_t inner_count_ = 0;  // of a shard
   mutable ForkMutex mutex_;
   mutable std::unordered_map<std::uint64_t, std::shared_ptr<const Shard>> shards_;
+  mutable std::optional<std::uint64_t> key_;
 };
 
 // Returns the text of a file in a folder; nullopt if there is none.
@@ -287,9 +343,9 @@ Result<std::shared_ptr<const memory::Volume>> open_zarr(std::shared_ptr<const st
     parsed = parse_zarr2(*second);
   }
   if (!parsed) return in_object(std::move(parsed).error(), object);
-  FEEDLINE_TRY(const storage::ObjectStat version, storage->stat(object));
-  const std::uint64_t key = volume_key(*storage, object, version);
-  return std::make_shared<const ZarrVolume>(std::move(storage), folder, std::move(*parsed), key);
+  FEEDLINE_TRY(const storage::Version version, storage->stat(object));
+  OpenedVersion opened(storage, object, version);
+  return std::make_shared<const ZarrVolume>(std::move(storage), folder, std::move(*parsed), std::move(opened));
 }
 
 }  // namespace feedline::format

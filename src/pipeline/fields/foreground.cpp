@@ -34,36 +34,56 @@ struct Reservoir {
   }
 };
 
+template <typename T>
+bool is_label(T value) {
+  if constexpr (std::is_floating_point_v<T>)
+    return value > -0x1p63 && value < 0x1p63;  // false for NaN
+  else
+    return static_cast<std::uint64_t>(value) >> 63U == 0 || std::is_signed_v<T>;
+}
+
+Shape voxel_of(std::uint64_t index, const Shape& shape) {
+  Shape voxel = shape;
+  for (std::size_t i = shape.dims(); i-- > 0;) {
+    const auto extent = static_cast<std::uint64_t>(shape[i]);
+    voxel = voxel.with_extent(i, static_cast<std::int64_t>(index % extent));
+    index /= extent;
+  }
+  return voxel;
+}
+
 class Scan {
  public:
-  Scan(std::uint64_t key, std::span<const int> values) : values_(values), random_({key, 0, 0}, 0) {}
+  explicit Scan(std::span<const int> values) : values_(values) {}
 
-  Result<void> add(DType dtype, std::span<const std::byte> data, std::uint64_t first) {
+  // first: the index of the first voxel in `shape`.
+  Result<void> add(DType dtype, std::span<const std::byte> data, std::uint64_t first, const Shape& shape) {
     const std::array<std::byte, 8> zero{};
-    bool is_too_many = false;
-    memory::with_number(dtype, zero, [&]<typename T>(T value) {
+    return memory::with_number(dtype, zero, [&]<typename T>(T value) -> Result<void> {
       if constexpr (std::is_arithmetic_v<T>) {
         for (std::size_t i = 0; i * sizeof(T) < data.size(); ++i) {
           std::memcpy(&value, data.data() + i * sizeof(T), sizeof(T));
           if (value == T{} && values_.empty()) continue;
+          if (!is_label(value))
+            return data_error("the label at voxel " + voxel_of(first + i, shape).to_string() + " is " +
+                                  std::to_string(value) + "; labels must be finite and less than 2^63",
+                              "transform");
           const auto label = static_cast<std::int64_t>(value);
           const bool is_wanted = values_.empty() ? label > 0 : std::ranges::find(values_, label) != values_.end();
           if (!is_wanted) continue;
           if (label != last_label_ || last_ == nullptr) {
             last_ = &labels_[label];
             last_label_ = label;
-            is_too_many = labels_.size() > kMostLabels;
-            if (is_too_many) return;
+            if (labels_.size() > kMostLabels)
+              return data_error("the volume has more than " + std::to_string(kMostLabels) +
+                                    " labels; pass the wanted ones, or the name of a label field",
+                                "transform");
           }
           last_->add(first + i, random_);
         }
       }
+      return {};
     });
-    if (is_too_many)
-      return data_error("foreground: the volume has more than " + std::to_string(kMostLabels) +
-                            " labels; pass the wanted ones, or the name of a label field",
-                        "transform");
-    return {};
   }
 
   Foreground finish() {
@@ -78,7 +98,7 @@ class Scan {
 
  private:
   const std::span<const int> values_;
-  base::Random random_;
+  base::Random random_{{}, 0};  // the same on all hosts, whose files may have other times
   std::map<std::int64_t, Reservoir> labels_;
   std::int64_t last_label_ = 0;
   Reservoir* last_ = nullptr;  // stays valid: nodes of a map do not move
@@ -132,14 +152,16 @@ Result<Foreground> find_foreground(const memory::Volume& labels, std::span<const
   for (std::size_t i = 0; i < dims; ++i) begin = begin.with_extent(i, 0);
   memory::VolumeBuffers buffers;
   memory::ByteBuffer room;
-  Scan scan(labels.key(), values);
+  Scan scan(values);
   for (std::int64_t at = 0; at < shape[0]; at += units * unit) {
     begin = begin.with_extent(0, at);
     size = size.with_extent(0, std::min(units * unit, shape[0] - at));
     const std::size_t bytes = static_cast<std::size_t>(size[0] * per_index) * element;
     const auto slab = room.resize(bytes);
-    FEEDLINE_CHECK_OK(labels.read_box({begin.begin(), dims}, {size.begin(), dims}, slab.data(), buffers));
-    FEEDLINE_CHECK_OK(scan.add(labels.spec().dtype, slab, static_cast<std::uint64_t>(at * per_index)));
+    const auto read = labels.read_box({begin.begin(), dims}, {size.begin(), dims}, slab.data(), buffers);
+    FEEDLINE_CHECK_OK(labels.check_unchanged());
+    if (!read) return std::unexpected(read.error());
+    FEEDLINE_CHECK_OK(scan.add(labels.spec().dtype, slab, static_cast<std::uint64_t>(at * per_index), shape));
   }
   return scan.finish();
 }
@@ -150,7 +172,7 @@ ForegroundIndex::ForegroundIndex(const storage::Storage& storage, const std::str
 
 Result<std::shared_ptr<const Foreground>> ForegroundIndex::find(const memory::Volume& labels,
                                                                 std::span<const int> values) {
-  std::uint64_t key = labels.key();
+  FEEDLINE_TRY(std::uint64_t key, labels.key());
   for (const int value : values) key = base::mix64(key + static_cast<std::uint64_t>(value) + 1);
   {
     const std::lock_guard lock(mutex_);

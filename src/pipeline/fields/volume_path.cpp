@@ -196,7 +196,12 @@ Result<void> VolumePath::draw(const memory::Record::Field& stored, FieldWork& wo
     axes_of_labels.emplace(*plan_, *labels);
     label_axes = &*axes_of_labels;
     Result<std::shared_ptr<const Foreground>> found = plan_->index->find(*labels, plan_->random->values);
-    if (!found) return std::unexpected(std::move(found).error());
+    if (!found) {
+      Error error = std::move(found).error();
+      error.what = "foreground of '" + plan_->random->foreground + "': " + error.what;
+      if (error.where.shard.empty()) error.where.shard = labels->name();
+      return std::unexpected(std::move(error));
+    }
     if (!(*found)->is_empty()) centre = (*found)->draw(random);
   }
   Extents voxel{};  // of the foreground, along the cropped axes
@@ -235,6 +240,18 @@ Result<void> VolumePath::draw(const memory::Record::Field& stored, FieldWork& wo
   scratch.origin = origin;
   scratch.is_drawn = true;
   return {};
+}
+
+Result<std::uint64_t> VolumePath::read_patch(const memory::Volume& volume, const Axes& axes, FieldWork& work,
+                                             const ArrayView& out) const {
+  const DType stored = volume.spec().dtype;
+  if (work.scratch.volumes->geometry.interpolates) return interpolate(volume, axes, work, out.data);
+  if (stored == out.spec.dtype) return copy_patch(volume, axes, work, out.data);
+  const auto elements = static_cast<std::size_t>(axes.patch.elements());
+  std::byte* const native = work.scratch.volumes->native.resize(elements * size_of(stored)).data();
+  FEEDLINE_TRY(const std::uint64_t read, copy_patch(volume, axes, work, native));
+  transform::to_floats(stored, native, elements, out.as<float>());
+  return read;
 }
 
 // Copies the patch, flipped and rotated by 90 degrees, in the dtype of the volume.
@@ -332,12 +349,29 @@ Result<std::uint64_t> VolumePath::interpolate(const memory::Volume& volume, cons
         return data_error("interpolation does not support padding along axis " + std::to_string(i), "transform");
     }
     const std::span<const std::int64_t> counts(count.data(), axes.dims);
-    const std::size_t bytes = bytes_of(counts, element);
-    if (bytes > work.most_bytes) return memory::too_large(bytes, work.most_bytes);
-    const auto room = scratch.box.resize(bytes);
-    FEEDLINE_TRY(read, volume.read_box({begin.data(), axes.dims}, counts, room.data(), scratch.buffers));
-    channel_bytes = bytes / static_cast<std::size_t>(axes.outer);
-    box.data = room.data();
+    std::optional<memory::Volume::View> view;
+    if (axes.geometric <= 1) {  // at most one axis of channels
+      FEEDLINE_TRY(view, volume.view_box({begin.data(), axes.dims}, counts));
+    }
+    if (view) {
+      const auto elements = [&](std::size_t axis) {
+        return view->strides[axis] / static_cast<std::ptrdiff_t>(element);
+      };
+      box.data = view->data;
+      box.plane = elements(axes.geometric);
+      box.row = elements(axes.geometric + 1);
+      channel_bytes = axes.geometric == 0 ? 0 : static_cast<std::size_t>(view->strides[0]);
+      read = view->bytes;
+    } else {
+      const std::size_t bytes = bytes_of(counts, element);
+      if (bytes > work.most_bytes) return memory::too_large(bytes, work.most_bytes);
+      const auto room = scratch.box.resize(bytes);
+      FEEDLINE_TRY(read, volume.read_box({begin.data(), axes.dims}, counts, room.data(), scratch.buffers));
+      channel_bytes = bytes / static_cast<std::size_t>(axes.outer);
+      box.data = room.data();
+      box.row = box.size[2];
+      box.plane = box.size[1] * box.size[2];
+    }
   } else {
     box.size = {0, 0, 0};
   }
@@ -378,25 +412,17 @@ Result<void> VolumePath::fill_rows(const memory::Record::Field& stored, FieldWor
                           wanted.array.shape.to_string(),
                       "transform");
   FEEDLINE_TRY(const ArrayView out, destination(rows.front(), axes.patch, work));
-  const std::size_t elements = static_cast<std::size_t>(axes.patch.elements());
-  std::uint64_t read = 0;
-  if (scratch.geometry.interpolates) {
-    FEEDLINE_TRY(read, interpolate(volume, axes, work, out.data));
-  } else if (spec.dtype == dtype) {
-    FEEDLINE_TRY(read, copy_patch(volume, axes, work, out.data));
-  } else {
-    std::byte* const native = scratch.native.resize(elements * size_of(spec.dtype)).data();
-    FEEDLINE_TRY(read, copy_patch(volume, axes, work, native));
-    transform::to_floats(spec.dtype, native, elements, out.as<float>());
-  }
+  const Result<std::uint64_t> read = read_patch(volume, axes, work, out);
+  FEEDLINE_CHECK_OK(volume.check_unchanged());  // first: data that changed may seem damaged
+  if (!read) return std::unexpected(read.error());
   const std::uint64_t decoded = base::now_ns();
-  work.meter.count(telemetry::Stage::kDecode, started, decoded, read);
+  work.meter.count(telemetry::Stage::kDecode, started, decoded, *read);
   if (!values_.empty()) {
     if (axes.inner != 1)
       return data_error("the volume has axes after the spatial ones, which operations on values do not support",
                         "transform");
     const auto size = axes.three(axes.patch, 1);
-    const std::size_t voxels = elements / static_cast<std::size_t>(axes.outer);
+    const auto voxels = static_cast<std::size_t>(axes.patch.elements() / axes.outer);
     for (const PatchPlan::Step& step : values_)
       for (std::int64_t channel = 0; channel < axes.outer; ++channel)
         step.operation->apply(base::Random(work.key, step.stream),

@@ -72,6 +72,9 @@ class VolumePath final : public FieldPath {
  private:
   struct Axes;
   Result<void> draw(const memory::Record::Field& stored, FieldWork& work) const;
+  // Reads the patch in the delivered dtype.
+  Result<std::uint64_t> read_patch(const memory::Volume& volume, const Axes& axes, FieldWork& work,
+                                   const ArrayView& out) const;
   Result<std::uint64_t> copy_patch(const memory::Volume& volume, const Axes& axes, FieldWork& work,
                                    std::byte* out) const;
   Result<std::uint64_t> interpolate(const memory::Volume& volume, const Axes& axes, FieldWork& work,

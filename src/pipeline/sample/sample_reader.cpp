@@ -2,6 +2,7 @@
 #include "pipeline/sample/sample_reader.h"
 
 #include <cstring>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,9 @@
 namespace feedline::pipeline {
 namespace {
 
+// Clearing the memory of a larger row would take as long as filling it.
+constexpr std::size_t kLargeRow = 64 << 10;
+
 // A new sample with this schema, which refers to existing rows and has memory for all others.
 class SampleRoom {
  public:
@@ -22,9 +26,14 @@ class SampleRoom {
       const FieldSpec& field = schema[i];
       const bool is_own = i < own.size() && own[i].memory;
       const bool is_variable = field.has_variable_size() && !is_own;
-      const std::size_t bytes = is_variable || is_own ? 0 : field.array.bytes();
-      Sample::Field& made = sample_.fields.emplace_back(
-          Sample::Field{field.name, field.array, std::vector<std::byte>(bytes), field.form, field.content});
+      std::size_t bytes = is_variable || is_own ? 0 : field.array.bytes();
+      std::shared_ptr<std::byte> pages;
+      if (bytes >= kLargeRow && field.content == Content::kArray) {
+        pages = {new std::byte[bytes], std::default_delete<std::byte[]>()};
+        bytes = 0;
+      }
+      Sample::Field& made = sample_.fields.emplace_back(Sample::Field{
+          field.name, field.array, std::vector<std::byte>(bytes), field.form, field.content, false, std::move(pages)});
       if (is_own) {
         made.array = own[i].array;
         made.pages = own[i].memory;

@@ -49,7 +49,8 @@ class ImageOperation {
   virtual ~ImageOperation() = default;
 
   virtual const OperationType& type() const = 0;
-  virtual std::string describe() const = 0;  // its arguments, formatted as in a Python call
+  virtual std::string_view name() const { return type().name; }  // of the method of Dataset, for messages
+  virtual std::string describe() const = 0;                      // its arguments, formatted as in a Python call
   virtual Properties properties() const = 0;
   virtual std::span<const std::vector<Operation>> chains() const { return {}; }  // nested operations
 

@@ -30,7 +30,7 @@ bool same_size(const Inferred& a, const Inferred& b) {
 
 Result<void> Inference::apply(const Operation& operation, bool is_first) {
   is_first_ = is_first;
-  holder_ = operation->type().name;
+  holder_ = operation->name();
   if (state.values != PixelValues::kBytes && !supports_stored_values(operation)) return needs_bytes();
   return operation->infer(*this);
 }
@@ -105,7 +105,7 @@ Result<Inferred> Inference::nested(std::span<const Operation> operations, const 
   inner.state = before;
   inner.level_ = level_ + 1;
   for (const Operation& operation : operations) {
-    const std::string name(operation->type().name);
+    const std::string name(operation->name());
     if (operation->properties().stage == Stage::kValues)
       return config_error(name + ": the type of an image's values cannot be random; put it after the outer operation");
     if (!operation.fields.empty()) return config_error(name + ": give fields= to the outer operation instead");
@@ -135,7 +135,7 @@ Result<Inferred> infer(std::span<const Operation> operations, std::optional<Size
   bool is_first = true;
   for (const Operation& operation : operations) {
     if (auto checked = inference.apply(operation, is_first); !checked)
-      return config_error(std::string(operation->type().name) + ": " + checked.error().what);
+      return config_error(std::string(operation->name()) + ": " + checked.error().what);
     const Properties properties = operation->properties();
     is_first = is_first && (properties.stage == Stage::kNone || properties.stage == Stage::kAudio ||
                             properties.stage == Stage::kVolume || properties.boxes != nullptr);

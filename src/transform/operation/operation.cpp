@@ -26,7 +26,7 @@ std::string_view name_of(Augmentation augmentation) {
   return kNames[static_cast<std::size_t>(augmentation)];
 }
 
-std::string_view name_of(const Operation& operation) { return operation->type().name; }
+std::string_view name_of(const Operation& operation) { return operation->name(); }
 
 std::string describe(const Operation& operation) {
   std::string text = operation->describe();

@@ -62,14 +62,13 @@ void narrow(double first, double step, double low, double high, std::int64_t& be
 }
 
 template <typename T>
-float at_or(const T* data, const std::array<std::int64_t, 3>& size, std::int64_t x, std::int64_t y, std::int64_t z,
-            float fill) {
-  if (x < 0 || y < 0 || z < 0 || x >= size[0] || y >= size[1] || z >= size[2]) return fill;
-  return static_cast<float>(data[(x * size[1] + y) * size[2] + z]);
+float at_or(const VolumeBox& box, std::int64_t x, std::int64_t y, std::int64_t z, float fill) {
+  if (x < 0 || y < 0 || z < 0 || x >= box.size[0] || y >= box.size[1] || z >= box.size[2]) return fill;
+  return static_cast<float>(reinterpret_cast<const T*>(box.data)[x * box.plane + y * box.row + z]);
 }
 
 template <typename T>
-float linear_at_border(const T* data, const std::array<std::int64_t, 3>& size, std::array<float, 3> p, float fill) {
+float linear_at_border(const VolumeBox& box, std::array<float, 3> p, float fill) {
   std::array<std::int64_t, 3> i;
   std::array<float, 3> w;
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -81,7 +80,7 @@ float linear_at_border(const T* data, const std::array<std::int64_t, 3>& size, s
   for (int corner = 0; corner < 8; ++corner) {
     const int a = corner >> 2, b = corner >> 1 & 1, c = corner & 1;
     const float weight = (a ? w[0] : 1 - w[0]) * (b ? w[1] : 1 - w[1]) * (c ? w[2] : 1 - w[2]);
-    if (weight != 0) sum += weight * at_or(data, size, i[0] + a, i[1] + b, i[2] + c, fill);
+    if (weight != 0) sum += weight * at_or<T>(box, i[0] + a, i[1] + b, i[2] + c, fill);
   }
   return sum;
 }
@@ -117,69 +116,77 @@ void linear_inside(const T* data, std::int64_t plane, std::int64_t row, std::arr
   }
 }
 
-template <typename T>
-void linear(const VolumeBox& box, const SamplingGrid& grid, float fill, std::span<const std::int64_t, 3> size,
-            float* out) {
-  const T* const data = reinterpret_cast<const T*>(box.data);
-  const std::int64_t row = box.size[2], plane = box.size[1] * box.size[2];
-  std::array<float, 3> step;
-  for (std::size_t axis = 0; axis < 3; ++axis) step[axis] = static_cast<float>(grid.steps[axis][2]);
-  for (std::int64_t i = 0; i < size[0]; ++i)
-    for (std::int64_t j = 0; j < size[1]; ++j, out += size[2]) {
-      std::array<float, 3> first;
-      std::int64_t begin = 0, end = size[2];
-      std::int64_t touch_begin = 0, touch_end = size[2];  // rows outside need no interpolation
-      for (std::size_t axis = 0; axis < 3; ++axis) {
-        const double position = grid.first[axis] - static_cast<double>(box.begin[axis]) +
-                                static_cast<double>(i) * grid.steps[axis][0] +
-                                static_cast<double>(j) * grid.steps[axis][1];
-        first[axis] = static_cast<float>(position);
-        const auto last = static_cast<double>(box.size[axis] - 1);
-        // a margin for the rounding of floats
-        constexpr double kMargin = 1e-3;
-        narrow(position, grid.steps[axis][2], kMargin, last - kMargin, begin, end);
-        narrow(position, grid.steps[axis][2], -1 - kMargin, last + 1 + kMargin, touch_begin, touch_end);
-      }
-      if (begin >= end) begin = end = touch_begin;
-      std::fill(out, out + touch_begin, fill);
-      const auto border = [&](std::int64_t from, std::int64_t to) {
-        for (std::int64_t k = from; k < to; ++k) {
-          std::array<float, 3> p;
-          for (std::size_t axis = 0; axis < 3; ++axis) p[axis] = first[axis] + static_cast<float>(k) * step[axis];
-          out[k] = linear_at_border(data, box.size, p, fill);
-        }
-      };
-      border(touch_begin, begin);
-      linear_inside(data, plane, row, first, step, begin, end, out);
-      border(std::max(end, touch_begin), touch_end);
-      std::fill(out + std::max(touch_end, touch_begin), out + size[2], fill);
-    }
+// Calls use(i, j) for the first two indexes of all rows of a patch, in an order in which rows that follow each other
+// read neighbouring voxels of a rotated volume: a plane of the patch crosses more of it than the caches hold.
+template <typename Use>
+void for_rows(std::span<const std::int64_t, 3> size, Use use) {
+  constexpr std::int64_t kBlock = 32;
+  for (std::int64_t block = 0; block < size[1]; block += kBlock)
+    for (std::int64_t i = 0; i < size[0]; ++i)
+      for (std::int64_t j = block; j < std::min(block + kBlock, size[1]); ++j) use(i, j);
 }
 
 template <typename T>
-void nearest(const VolumeBox& box, const SamplingGrid& grid, std::span<const std::int64_t, 3> size, T* out) {
+void linear(const VolumeBox& box, const SamplingGrid& grid, float fill, std::span<const std::int64_t, 3> size,
+            float* patch) {
   const T* const data = reinterpret_cast<const T*>(box.data);
-  for (std::int64_t i = 0; i < size[0]; ++i)
-    for (std::int64_t j = 0; j < size[1]; ++j, out += size[2]) {
-      std::array<double, 3> first;
-      std::int64_t begin = 0, end = size[2];
-      for (std::size_t axis = 0; axis < 3; ++axis) {
-        first[axis] = grid.first[axis] - static_cast<double>(box.begin[axis]) +
-                      static_cast<double>(i) * grid.steps[axis][0] + static_cast<double>(j) * grid.steps[axis][1] + 0.5;
-        narrow(first[axis], grid.steps[axis][2], 0, std::nextafter(static_cast<double>(box.size[axis]), 0.0), begin,
-               end);
-      }
-      std::fill(out, out + begin, T{});
-      for (std::int64_t k = begin; k < end; ++k) {
-        std::array<std::int64_t, 3> at;
-        for (std::size_t axis = 0; axis < 3; ++axis)
-          at[axis] = std::clamp<std::int64_t>(
-              static_cast<std::int64_t>(first[axis] + static_cast<double>(k) * grid.steps[axis][2]), 0,
-              box.size[axis] - 1);
-        out[k] = data[(at[0] * box.size[1] + at[1]) * box.size[2] + at[2]];
-      }
-      std::fill(out + end, out + size[2], T{});
+  std::array<float, 3> step;
+  for (std::size_t axis = 0; axis < 3; ++axis) step[axis] = static_cast<float>(grid.steps[axis][2]);
+  for_rows(size, [&](std::int64_t i, std::int64_t j) {
+    float* const out = patch + (i * size[1] + j) * size[2];
+    std::array<float, 3> first;
+    std::int64_t begin = 0, end = size[2];
+    std::int64_t touch_begin = 0, touch_end = size[2];  // rows outside need no interpolation
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double position = grid.first[axis] - static_cast<double>(box.begin[axis]) +
+                              static_cast<double>(i) * grid.steps[axis][0] +
+                              static_cast<double>(j) * grid.steps[axis][1];
+      first[axis] = static_cast<float>(position);
+      const auto last = static_cast<double>(box.size[axis] - 1);
+      // a margin for the rounding of floats
+      constexpr double kMargin = 1e-3;
+      narrow(position, grid.steps[axis][2], kMargin, last - kMargin, begin, end);
+      narrow(position, grid.steps[axis][2], -1 - kMargin, last + 1 + kMargin, touch_begin, touch_end);
     }
+    if (begin >= end) begin = end = touch_begin;
+    std::fill(out, out + touch_begin, fill);
+    const auto border = [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t k = from; k < to; ++k) {
+        std::array<float, 3> p;
+        for (std::size_t axis = 0; axis < 3; ++axis) p[axis] = first[axis] + static_cast<float>(k) * step[axis];
+        out[k] = linear_at_border<T>(box, p, fill);
+      }
+    };
+    border(touch_begin, begin);
+    linear_inside(data, box.plane, box.row, first, step, begin, end, out);
+    border(std::max(end, touch_begin), touch_end);
+    std::fill(out + std::max(touch_end, touch_begin), out + size[2], fill);
+  });
+}
+
+template <typename T>
+void nearest(const VolumeBox& box, const SamplingGrid& grid, std::span<const std::int64_t, 3> size, T* patch) {
+  const T* const data = reinterpret_cast<const T*>(box.data);
+  for_rows(size, [&](std::int64_t i, std::int64_t j) {
+    T* const out = patch + (i * size[1] + j) * size[2];
+    std::array<double, 3> first;
+    std::int64_t begin = 0, end = size[2];
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      first[axis] = grid.first[axis] - static_cast<double>(box.begin[axis]) +
+                    static_cast<double>(i) * grid.steps[axis][0] + static_cast<double>(j) * grid.steps[axis][1] + 0.5;
+      narrow(first[axis], grid.steps[axis][2], 0, std::nextafter(static_cast<double>(box.size[axis]), 0.0), begin, end);
+    }
+    std::fill(out, out + begin, T{});
+    for (std::int64_t k = begin; k < end; ++k) {
+      std::array<std::int64_t, 3> at;
+      for (std::size_t axis = 0; axis < 3; ++axis)
+        at[axis] = std::clamp<std::int64_t>(
+            static_cast<std::int64_t>(first[axis] + static_cast<double>(k) * grid.steps[axis][2]), 0,
+            box.size[axis] - 1);
+      out[k] = data[at[0] * box.plane + at[1] * box.row + at[2]];
+    }
+    std::fill(out + end, out + size[2], T{});
+  });
 }
 
 // The weights of a Gaussian at 0, 1, ... voxels.

@@ -13,12 +13,12 @@
 
 namespace feedline::transform {
 
-// A box of a volume in memory: voxel (x, y, z) is data[((x - begin[0]) * size[1] + y - begin[1]) * size[2] + z -
-// begin[2]].
+// A box of a volume in memory: voxel (x, y, z) is data[(x - begin[0]) * plane + (y - begin[1]) * row + z - begin[2]].
 struct VolumeBox {
   const std::byte* data = nullptr;
   DType dtype = DType::kUint8;
   std::array<std::int64_t, 3> begin{}, size{};
+  std::int64_t plane = 0, row = 0;  // elements
 };
 
 // The position in the volume of the first voxel of a patch, and the steps from voxel to voxel along each axis.

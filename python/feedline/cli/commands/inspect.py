@@ -52,6 +52,7 @@ def inspect(
     format_: str | None,
     fields: str | None,
     split: str | None,
+    config: str | None,
     image_folder: str | None,
     show: str | None,
     images: int,
@@ -70,17 +71,18 @@ def inspect(
     if on is not None and not all_images:
         raise click.UsageError("--on needs --all: without it, only a few images are examined")
     said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
+    said["config"] = config
     found = feedline.inspect(source, **said)
     images_seen: stored_images.StoredImages | None = None
     if found.samples and all_images:
         with progress(None, "examining") as bar:
             images_seen = stored_images.look_at_all(
-                *(source, format_, fields, image_folder, split),
+                *(source, format_, fields, image_folder, split, config),
                 on=on,
                 progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),
             )
     elif found.samples:
-        images_seen = stored_images.look(source, format_, fields, image_folder, split)
+        images_seen = stored_images.look(source, format_, fields, image_folder, split, config)
     findings = inspection.findings_of(found) + (images_seen.findings() if images_seen else [])
     storage = storage_types.findings_of_source(source)
     sheet: dict[str, Any] | None = None

@@ -92,6 +92,7 @@ def pack(
     format_: str | None,
     fields: str | None,
     split: str | None,
+    config: str | None,
     image_folder: str | None,
     shard_size: str | None,
     samples_per_shard: int | None,
@@ -145,9 +146,10 @@ def pack(
         ):
             raise click.UsageError(
                 "--raw writes one file with all samples; it can only be combined with --format, --fields, --split, "
-                "--image-folder, --spool, --num-workers and --json"
+                "--config, --image-folder, --spool, --num-workers and --json"
             )
         said: dict[str, Any] = {"format": format_, "fields": fields, "split": split, "images": image_folder}
+        said["config"] = config
         return _pack_pixels(source, output, said, raw, spool, num_workers, as_json)
     if Path(output).is_file():
         raise click.UsageError(f"OUTPUT {output!r} is a file; pass a folder for the shards")
@@ -160,6 +162,7 @@ def pack(
         "format": format_,
         "fields": fields,
         "split": split,
+        "config": config,
         "images": image_folder,
         "shard_bytes": shard_size,
         "samples_per_shard": samples_per_shard,

@@ -135,7 +135,12 @@ def entries() -> list[Entry]:
 
 
 def look(
-    source: str, format: str | None, fields: str | None, images: str | None = None, split: str | None = None
+    source: str,
+    format: str | None,
+    fields: str | None,
+    images: str | None = None,
+    split: str | None = None,
+    config: str | None = None,
 ) -> StoredImages | None:
     """Examines some images, spread over the source. Returns None if the source cannot be opened or contains no encoded
     images.
@@ -146,7 +151,7 @@ def look(
     """
     seen = StoredImages()
     with contextlib.suppress(ConfigError, DataError, StorageError):
-        _look_at_some(source, format, fields, annotations_of("inspect", images, split, None), seen)
+        _look_at_some(source, format, fields, annotations_of("inspect", images, split, None, config), seen)
     return seen if seen.looked_at else None
 
 
@@ -156,6 +161,7 @@ def look_at_all(
     fields: str | None,
     images: str | None = None,
     split: str | None = None,
+    config: str | None = None,
     *,
     on: str | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -165,7 +171,8 @@ def look_at_all(
     `on`: ``"ray"`` or ``"ray://HOST:PORT"`` examines shards, or 4,096 samples of a folder, as tasks of a Ray cluster.
     `progress` is called with the numbers of examined and of all parts.
     """
-    spec = spec_of(source, format, fields, None, "skip", annotations=annotations_of("inspect", images, split, None))
+    annotations = annotations_of("inspect", images, split, None, config)
+    spec = spec_of(source, format, fields, None, "skip", annotations=annotations)
     names = spec.source.split("::")
     stored = _engine.StoredSource(spec.source)
     if not stored.is_remote:

@@ -150,7 +150,7 @@ class Volumes(Augmentations):
         self, where: str, engine: Any, name: str, size: Any, pad: bool, fields: Fields, given: dict[str, Any]
     ) -> Self:
         self._refuse(where, fields=fields is not None)
-        if any("_patch(" in operation for operation in self._engine.operations()):
+        if _crops(self._engine):
             raise ConfigError(f"{where}: the samples already are patches")
         values = {"size": _extents(where, "size", size, 1), "pad": arguments.flag(where, "pad_if_needed", pad), **given}
         cropped = self._with(engine)._operation(name, None, **values)
@@ -215,15 +215,15 @@ class Volumes(Augmentations):
             "random_affine_3d",
             None,
             degrees=(low, high),
-            zoom=(1.0, 1.0) if scale is None else arguments.low_high(where, "scale", scale),
+            scale=(1.0, 1.0) if scale is None else arguments.low_high(where, "scale", scale),
             p=p,
             fill=0.0 if fill is None else fill,
         )
 
     def random_zoom(self, scale: Sequence[float] = (0.7, 1.4), p: float = 0.5, fill: float = 0.0) -> Self:
         """Magnifies patches of volumes by a random factor, with probability ``p``: see :meth:`random_affine`."""
-        zoom = arguments.low_high("random_zoom", "scale", scale)
-        return self._operation("random_affine_3d", None, degrees=(0.0, 0.0), zoom=zoom, p=p, fill=fill)
+        factor = arguments.low_high("random_zoom", "scale", scale)
+        return self._operation("random_affine_3d", None, degrees=(0.0, 0.0), scale=factor, p=p, fill=fill)
 
     def normalize(
         self,
@@ -327,6 +327,11 @@ def _warn_of_chunks(where: str, explanation: str) -> None:
         if "the chunks fit badly" in line:
             warnings.warn(f"{where}: {line}", stacklevel=5)
             return
+
+
+def _crops(engine: Any) -> bool:
+    names = {operation.partition("(")[0] for operation in engine.operations()}
+    return not names.isdisjoint(("random_crop", "center_crop", "grid_patches"))
 
 
 def _differs(value: Any, default: Any) -> bool:

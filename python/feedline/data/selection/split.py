@@ -106,8 +106,10 @@ class Splits:
 
     def _has_several_patches(self) -> bool:
         """Returns whether several samples are patches of the same volume: their keys then end with a number."""
-        names = tuple(operation.partition("(")[0] for operation in self._engine.operations())
-        return bool({"random_patch", "grid_patch"} & {*names} and re.search(r"#[0-9]+$", self._engine.key(0)))
+        if all(kind != "volume" for _, kind, *_ in self._engine.roles()):
+            return False
+        names = {operation.partition("(")[0] for operation in self._engine.operations()}
+        return bool({"random_crop", "grid_patches"} & names and re.search(r"#[0-9]+$", self._engine.key(0)))
 
     def _fold(
         self, parts: Sequence[Any], k_fold: Any, fold: Any, seed: Any, by_class: Any, groups: Any

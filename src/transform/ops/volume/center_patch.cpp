@@ -14,7 +14,8 @@ class CenterPatch final : public OperationWith<CenterPatch, op::CenterPatch> {
   static constexpr auto kArguments =
       std::to_array<Argument>({argument<&op::Patch::size>("size"), argument<&op::Patch::pad>("pad")});
 
-  std::string describe() const override { return describe_patch(args_); }
+  std::string_view name() const override { return "center_crop"; }
+  std::string describe() const override { return describe_patch(args_, ""); }
   Properties properties() const override { return {.stage = Stage::kVolume, .patch = &args_}; }
   Result<void> infer(Inference& /*image*/) const override { return check_patch(args_); }
   Result<void> draw(Drawer& /*drawer*/) const override { return {}; }

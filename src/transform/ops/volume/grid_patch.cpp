@@ -14,7 +14,8 @@ class GridPatch final : public OperationWith<GridPatch, op::GridPatch> {
   static constexpr auto kArguments =
       std::to_array<Argument>({argument<&op::Patch::size>("size"), argument<&op::Patch::pad>("pad")});
 
-  std::string describe() const override { return describe_patch(args_); }
+  std::string_view name() const override { return "grid_patches"; }
+  std::string describe() const override { return describe_patch(args_, "pad=True"); }
   Properties properties() const override { return {.stage = Stage::kVolume, .patch = &args_, .is_grid_patch = true}; }
   Result<void> infer(Inference& /*image*/) const override { return check_patch(args_); }
   Result<void> draw(Drawer& /*drawer*/) const override { return {}; }

@@ -4,6 +4,7 @@
 // Arguments of the three operations that crop patches. Functions without state; thread-safe.
 
 #include <string>
+#include <string_view>
 
 #include "feedline/error.h"
 #include "feedline/operation.h"
@@ -11,11 +12,12 @@
 
 namespace feedline::transform {
 
-// Returns the beginning of a description: "(64, 64, 64)" or "(64, 64, 64), pad=True".
-inline std::string describe_patch(const op::Patch& patch) {
+// Returns the beginning of a description: "(64, 64, 64)" or "(64, 64, 64), " and `padded`.
+inline std::string describe_patch(const op::Patch& patch, std::string_view padded) {
   std::string text = "(";
   for (const int extent : patch.size) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + (patch.pad ? "), pad=True" : ")");
+  text += ")";
+  return patch.pad && !padded.empty() ? text + ", " + std::string(padded) : text;
 }
 
 inline Result<void> check_patch(const op::Patch& patch) {

@@ -18,8 +18,9 @@ class RandomPatch final : public OperationWith<RandomPatch, op::RandomPatch> {
        argument<&op::RandomPatch::foreground>("foreground"), argument<&op::RandomPatch::share>("share"),
        argument<&op::RandomPatch::values>("values")});
 
+  std::string_view name() const override { return "random_crop"; }
   std::string describe() const override {
-    std::string text = describe_patch(args_);
+    std::string text = describe_patch(args_, "pad_if_needed=True");
     if (args_.foreground.empty()) return text;
     text += ", foreground=(\"" + args_.foreground + "\", " + number(args_.share);
     if (!args_.values.empty()) {

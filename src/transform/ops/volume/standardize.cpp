@@ -18,6 +18,7 @@ class Standardize final : public OperationWith<Standardize, op::Standardize>, pu
   static constexpr auto kArguments =
       std::to_array<Argument>({argument<&op::Standardize::mean>("mean"), argument<&op::Standardize::std>("std")});
 
+  std::string_view name() const override { return "normalize"; }
   std::string describe() const override { return "mean=" + number(args_.mean) + ", std=" + number(args_.std); }
   Properties properties() const override { return {.stage = Stage::kVolume, .is_random = false, .volume = this}; }
   Result<void> infer(Inference& /*image*/) const override {
