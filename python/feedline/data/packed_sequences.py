@@ -46,6 +46,7 @@ class LoaderOptions(TypedDict, total=False):
     device: Any
     output: Literal["torch", "numpy"]
     timeout: float | None
+    on_error: Literal["raise", "skip"]
 
 
 def pack(engine: _engine.Dataset, options: dict[str, Any], labels: str | None) -> PackedSequences:
