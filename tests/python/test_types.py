@@ -79,7 +79,7 @@ MISSPELT = [
 SKIPPED = "".join(f"[mypy-{name}.*]\nfollow_imports = skip\n" for name in ("numpy", "torch", "PIL"))
 PACKED = {
     "preset": 'packed.loader(8, preset="trl")',
-    "packed option": 'packed.loader(8, on_error="skip")',
+    "packed option": 'packed.loader(8, on_error="replace")',
     "key of a preset": 'next(iter(packed.loader(8, preset="transformers")))["tokens"]',
     "form of a preset": 'next(iter(packed.loader(8, preset="thd"))).tokens',
 }

@@ -13,6 +13,7 @@ import pytest
 
 import feedline
 from feedline import _engine
+from feedline.data.text.tokenized import folder_of
 from feedline.data.vision import processors
 
 pytest.importorskip("jinja2")
@@ -149,3 +150,34 @@ def test_wrong_arguments_are_named(tmp_path: Path, model: Path) -> None:
     (model / "preprocessor_config.json").unlink()
     with pytest.raises(feedline.ConfigError, match="needs the image processor of the model"):
         data.tokenize(model, messages="messages", images="images")
+
+
+def test_relative_paths_need_one_local_folder(tmp_path: Path, model: Path) -> None:
+    for source, folder in (
+        ("a/x.jsonl", "a"),
+        ("a/*.jsonl", "a"),
+        ("a/x.jsonl::a/y.jsonl", "a"),
+        ("file:///a/x.jsonl", "/a"),
+        ("x.jsonl", ""),
+        ("a/x.jsonl::b/y.jsonl", None),
+        ("*/x.jsonl", None),
+        ("s3://bucket/x.jsonl", None),
+    ):
+        assert folder_of(source) == folder, source
+    sources = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        dataset(tmp_path / name, [([ask("a", 1), answer("b")], ["0.jpg"])])
+        sources.append(tmp_path / name / "chats.jsonl")
+    chats = feedline.open(sources, fields=["messages:json", "images:json"])
+    with pytest.raises(feedline.DataError, match=r"relative path '0\.jpg', but the dataset is not in one local folder"):
+        chats.tokenize(model, messages="messages", images="images")[0]
+
+
+def test_a_template_in_the_processors_file(tmp_path: Path, model: Path) -> None:
+    samples = [([ask("which?", 1), answer("this")], ["0.jpg"])]
+    expected = tokenized(tmp_path, model, samples)[0]
+    config = json.loads((model / "tokenizer_config.json").read_text())
+    (model / "chat_template.json").write_text(json.dumps({"chat_template": config.pop("chat_template")}))
+    (model / "tokenizer_config.json").write_text(json.dumps(config))
+    assert np.array_equal(tokenized(tmp_path, model, samples)[0].input_ids, expected.input_ids)

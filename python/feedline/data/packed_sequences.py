@@ -11,7 +11,6 @@ from .. import _engine
 from ..errors import ConfigError
 from ..loader import gpu
 from ..loader.batches import Batch
-from ..loader.image_packed_loader import BatchImages, ImagePackedLoader
 from ..loader.loader import Output
 from ..loader.pack_presets import PRESETS, MegatronBatch, ThdBatch, TorchTitanInput, TransformersBatch
 from ..loader.packed_loader import PackedLoader
@@ -22,6 +21,8 @@ from .loader_options import engine_options, epoch_count, warn_of_blocks
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from ..loader.image_packed_loader import BatchImages
 
 _WHERE = "pack_sequences"
 _BIG = 2**63 - 1
@@ -46,6 +47,7 @@ class LoaderOptions(TypedDict, total=False):
     device: Any
     output: Literal["torch", "numpy"]
     timeout: float | None
+    on_error: Literal["raise", "skip"]
 
 
 def pack(engine: _engine.Dataset, options: dict[str, Any], labels: str | None) -> PackedSequences:
@@ -299,6 +301,8 @@ def make_packed_loader(
     warn_of_blocks(engine)
     kind: Any = PackedLoader
     if images is not None:
+        from ..loader.image_packed_loader import ImagePackedLoader  # imports NumPy
+
         threads = options["num_workers"] or host_limits.usable_cpus()
         own: dict[str, Any] = {"threads": threads, "budget": options.get("memory_budget")}
         kind = partial(ImagePackedLoader, images=images, skips=skips, device=cuda_device, **own)

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
 _IGNORED = -100
 
 
-class TransformersBatch(TypedDict):
+class _ImageFields(TypedDict, total=False):
+    """Of a batch with images: see ImagePackedLoader."""
+
+    pixel_values: Tensor
+    image_grid_thw: Tensor
+    image_sizes: Tensor
+
+
+class TransformersBatch(_ImageFields):
     """Arguments of a model of transformers."""
 
     input_ids: Tensor
@@ -28,14 +36,14 @@ class TransformersBatch(TypedDict):
     max_length_k: int
 
 
-class TorchTitanInput(TypedDict):
+class TorchTitanInput(_ImageFields):
     """The first element of TorchTitan's batches."""
 
     input: Tensor
     positions: Tensor
 
 
-class _MaskedBatch(TypedDict):
+class _MaskedBatch(_ImageFields):
     tokens: Tensor
     labels: Tensor
     loss_mask: Tensor
