@@ -32,13 +32,17 @@ class Made(NamedTuple):
     images: Any  # uint8 (rows, 3, 8, 12)
 
 
-def make(root: Path, version: str = "v3.0", images: bool = True) -> Made:
-    """Writes four episodes with 25 rows, two cameras, a column of PNG images, a state and an action."""
+def make(root: Path, version: str = "v3.0", images: bool = True, depth: Any = numpy.uint8) -> Made:
+    """Writes four episodes with 25 rows, two cameras, a column of PNG images, a state and an action. With `depth`
+    uint16, the PNGs are grey.
+    """
     parquet = pytest.importorskip("pyarrow.parquet")
     pytest.importorskip("PIL")
     made_videos.skip_without_ffmpeg()
     columns = _columns()
     pictures = numpy.random.default_rng(5).integers(0, 256, (sum(LENGTHS), 8, 12, 3), numpy.uint8)
+    if depth != numpy.uint8:
+        pictures = pictures[..., :1].astype(depth)
     frames = _videos(root, version)
     _write_info(root, version, images)
     _write_data(root, version, columns, pictures if images else None)
@@ -126,7 +130,7 @@ def _png(pixels: Any) -> bytes:
     from PIL import Image
 
     file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "png")
+    Image.fromarray(pixels.squeeze()).save(file, "png")
     return file.getvalue()
 
 

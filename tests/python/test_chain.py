@@ -55,6 +55,19 @@ def test_what_draws_is_known_by_its_words(operation):
     assert not draws.is_random(feedline.chain().resize(8).operations[0])
 
 
+def test_all_random_operations_are_known_by_their_words():
+    """An operation that is not recognised repeats the draws of epoch 0 in torch's loader."""
+    from feedline.data import draws
+
+    operations = {each["name"]: each["is_random"] for each in feedline._engine.operation_types()}
+    words = {"clip": 'clip(frames=2, sampling="random")', "audio": "audio(rate=None)"}
+    recognised = {name: draws.is_random(words.get(name, f"{name}()")) for name in operations}
+    assert recognised == operations
+    assert draws.is_random('clip(frames=2, sampling="segments")')
+    assert not draws.is_random("clip(frames=2, start=0)")
+    assert draws.is_random("audio(rate=None, duration=1, random=True)")
+
+
 def test_a_crop_by_boxes_is_not_allowed_in_a_chain(folder):
     """At the call, not with the first sample."""
     crop, dataset = feedline.chain().random_iou_crop(), feedline.open(folder)

@@ -270,6 +270,7 @@ def test_lengths_that_contradict_the_data_are_an_error(copied: Path) -> None:
         ({"features": {}}, "it has no features"),
         ({"data_path": "data/{episode}.parquet"}, "data_path contains {episode}"),
         ({"features": {"action": {"shape": [2]}}}, "the feature 'action' has no dtype"),
+        ({"chunks_size": "x"}, "chunks_size is 'x', not a number from 0"),
     ],
 )
 def test_damaged_metadata_is_named(copied: Path, change: Any, message: str) -> None:
@@ -277,3 +278,27 @@ def test_damaged_metadata_is_named(copied: Path, change: Any, message: str) -> N
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises((ConfigError, DataError), match=re.escape(message)):
         feedline.open(copied)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"task": "pick"}', '{"task_index": 0, "task": null}', '{"task_index": "0", "task": "pick"}']
+)
+def test_damaged_tasks_are_named(tmp_path: Path, line: str) -> None:
+    made_lerobot.make(tmp_path, "v2.1")
+    (tmp_path / "meta" / "tasks.jsonl").write_text(line)
+    with pytest.raises(DataError, match=r"tasks\.jsonl.*expected the integer task_index and the text task, not"):
+        feedline.open(tmp_path)
+
+
+def test_an_unknown_dtype_is_named(copied: Path) -> None:
+    path = copied / "meta" / "info.json"
+    path.write_text(path.read_text().replace('"float32"', '"bfloat16"', 1))
+    with pytest.raises(DataError, match=r"has the dtype 'bfloat16', which NumPy does not know"):
+        feedline.open(copied)
+
+
+def test_images_with_16_bits_are_reported(tmp_path: Path) -> None:
+    made = made_lerobot.make(tmp_path, depth=numpy.uint16)
+    dataset = feedline.open(made.path, fields=[IMAGE])
+    with pytest.warns(UserWarning, match="the images have 16 bits per channel and are read as 8 bits"):
+        dataset[0]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -194,3 +195,29 @@ def test_the_old_threads_end() -> None:
         gc.collect()
         assert loader.stats()["threads"] == 2
         assert all(0 <= int(value) < ROWS for part in held for value in part), "delivered batches remain valid"
+
+
+def test_statistics_and_bad_samples_are_those_of_the_whole_run(tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    folder.mkdir()
+    for i in range(40):
+        (folder / f"{i:02}.npy").write_bytes(b"damaged")
+        if i % 4 != 3:
+            np.save(folder / f"{i:02}.npy", np.full(3, i))
+    dataset = feedline.open(tmp_path, fields="class/{key}.npy")
+    with dataset.loader(4, output="numpy", on_error="skip", rank=0, world_size=1) as loader:
+        loop = iter(loader)
+        next(loop)
+        for _ in range(3):
+            before = loader.stats()
+            loader.reshard(0, 1)
+            now = loader.stats()
+            counters = ("batches", "samples", "bad_samples", "held_bytes_peak")
+            assert [now[name] for name in counters] == [before[name] for name in counters]
+            assert now["wall_s"] >= before["wall_s"]
+            next(loop)
+        count = 4 + len(list(loop))
+        stats = loader.stats()
+        assert (stats["batches"], stats["samples"], stats["bad_samples"]) == (count, 30, 10)
+        assert stats["stages"]["consumer"]["items"] == count
+        assert sorted(row.record or 0 for row in loader.errors) == list(range(3, 40, 4))

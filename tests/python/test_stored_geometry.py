@@ -149,6 +149,13 @@ def test_normalize_is_in_stored_units(tmp_path: Path) -> None:
         stored.decode(dtype="uint16").normalize([1, 2], [3, 4])[0]
 
 
+def test_half_floats_are_normalized_in_single_precision(tmp_path: Path) -> None:
+    image = np.linspace(-3, 3, 60, dtype=np.float16).reshape(6, 10)
+    got = dataset_of(tmp_path, image).decode(dtype="native").normalize([0.25], [1e-7])[0][0]
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got[0], (image.astype(np.float32) - np.float32(0.25)) / np.float32(1e-7))
+
+
 def test_window(tmp_path: Path) -> None:
     image = (IMAGE[..., 0].astype(np.int32) // 20 - 1000).astype(np.int16)
     got = dataset_of(tmp_path, image).decode(dtype="native").window(40, 400)[0][0]

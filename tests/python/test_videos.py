@@ -108,6 +108,15 @@ def test_random_starts_cover_all_and_only_the_possible_ones(folder: Path) -> Non
     assert drawn == starts(dataset, 60)
 
 
+@pytest.mark.parametrize("sampling", ["random", "segments"])
+def test_random_clips_differ_between_epochs_of_a_torch_loader(folder: Path, sampling: str) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    dataset = feedline.open(folder).clip(frames=2, sampling=sampling, timestamps=True)
+    loader = feedline.DataLoader(dataset, collate_fn=lambda rows: [row.video_timestamps.tolist() for row in rows])
+    epochs = [list(loader) for _ in range(4)]
+    assert any(epoch != epochs[0] for epoch in epochs[1:])
+
+
 def test_segments_have_one_frame_each(folder: Path) -> None:
     dataset = feedline.open(folder).subset([0]).clip(frames=4, sampling="segments", timestamps=True)
     loader = dataset.center_crop(8).loader(batch_size=1, output="numpy")

@@ -109,6 +109,43 @@ def test_the_loader_is_torchs(package: Path) -> None:
     assert attributes == "False False"
 
 
+def test_arguments_of_workers_have_no_effect_without_workers(package: Path) -> None:
+    code = """
+    import torch, feedline, warnings
+    def delivered(*args, **kwargs):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            batches = list(feedline.DataLoader([1, 2, 3], *args, **kwargs))
+        print(str(caught[0].message).partition("no effect: ")[2])
+        assert [batch.tolist() for batch in batches] == [[1, 2], [3]], batches
+    delivered(2, num_workers="auto", persistent_workers=True, prefetch_factor=4, timeout=0)
+    delivered(2, False, None, None, "auto", multiprocessing_context="spawn")
+    class Loader(feedline.DataLoader[int]): pass
+    """
+    done = run(package, code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "num_workers='auto' (0 is used), persistent_workers, prefetch_factor",
+        "num_workers='auto' (0 is used), multiprocessing_context",
+    ]
+
+
+def test_set_epoch_reaches_wrapped_samplers(package: Path) -> None:
+    code = """
+    import torch, feedline
+    inside = torch.utils.data.distributed.DistributedSampler(range(8), 2, 0)
+    batches = torch.utils.data.BatchSampler(inside, 2, False)
+    loader = feedline.DataLoader(torch.arange(8), batch_sampler=batches)
+    orders = []
+    for epoch in range(2):
+        loader.set_epoch(epoch)
+        orders.append([batch.tolist() for batch in loader])
+    assert orders[0] != orders[1] and inside.epoch == 1
+    """
+    done = run(package, code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_arguments_are_those_of_the_native_loader() -> None:
     torchs = inspect.signature(torch.utils.data.DataLoader.__init__).parameters
     own = inspect.signature(feedline.DataLoader.__init__).parameters

@@ -17,9 +17,12 @@ from collections.abc import Iterator
 # Prefixes of the names of random operations.
 _RANDOM = (
     "random_", "color_jitter", "auto_augment", "rand_augment", "trivial_augment_wide", "aug_mix", "timm_",
-    "gaussian_blur", "elastic_transform", "scale_jitter",
+    "gaussian_blur", "elastic_transform", "scale_jitter", "add_noise", "speed_perturbation",
 )  # fmt: skip
-_RANDOM_ARGUMENTS = ("interpolation=random", "random_scale_prob=", "random_aspect_prob=")
+_RANDOM_ARGUMENTS = (
+    "interpolation=random", "random_scale_prob=", "random_aspect_prob=",
+    "random=True", 'sampling="random"', 'sampling="segments"',
+)  # fmt: skip
 _loader_reads = contextvars.ContextVar("feedline_loader_reads", default=False)  # thread-local
 
 

@@ -149,6 +149,8 @@ class Loader:
         self._closed = False
         self._changes = changes.Log()
         self._iterator: weakref.ref[LoaderIterator] | None = None
+        # statistics and bad samples of the engines that reshard() has replaced
+        self._earlier: tuple[dict[str, Any] | None, list[dict[str, Any]]] = (None, [])
         _close_at_exit(self)
         if "FEEDLINE_METRICS_PORT" in os.environ:
             from ..serving import metrics
@@ -345,6 +347,7 @@ class Loader:
             raise
         iterator = self._iterator() if self._iterator is not None else None
         before, self._engine, self._place, self._share = self._engine, engine, place, share
+        self._earlier = (self._added(before.stats()), self._earlier[1] + before.errors())
         before.close()
         self._length_given = None
         if iterator is None or not iterator._move():
@@ -355,7 +358,7 @@ class Loader:
         """Returns totals over all epochs so far, and statistics of each stage: see
         :mod:`feedline.loader.statistics`.
         """
-        return statistics.summary(self._engine.stats())
+        return statistics.summary(self._counters())
 
     def progress(self, **options: Any) -> Any:
         """Wraps one ``iter()`` in a progress bar that shows the rate and the share of time spent waiting.
@@ -383,7 +386,7 @@ class Loader:
         initial = self._resumed_at // global_batch if global_batch else 0
         return progress.bar(
             self,
-            samples=lambda: int(self._engine.stats()["samples"]),
+            samples=lambda: int(self._counters()["samples"]),
             initial=initial,
             is_first=self._place.rank == 0,
             options={"desc": f"epoch {self.epoch}", **options},
@@ -402,7 +405,11 @@ class Loader:
         return metrics.serve(self, port, name)
 
     def _counters(self) -> dict[str, Any]:
-        return self._engine.stats()
+        return self._added(self._engine.stats())
+
+    def _added(self, stats: dict[str, Any]) -> dict[str, Any]:
+        before = self._earlier[0]
+        return stats if before is None else statistics.added(before, stats)
 
     def _published(self) -> dict[str, Any]:
         return {
@@ -410,13 +417,13 @@ class Loader:
             "source": _source_in(self._engine.explain()),
             "epoch": self._engine.epoch,
             "batches_per_epoch": self._engine.batches,
-            "counters": self._engine.stats(),
+            "counters": self._counters(),
         }
 
     @property
     def errors(self) -> list[BadSample]:
         """All bad samples found so far, in all epochs."""
-        return [_bad_sample(row) for row in self._engine.errors()]
+        return [_bad_sample(row) for row in self._earlier[1] + self._engine.errors()]
 
     def explain(self) -> str:
         """Returns a text that describes the plan, its numbers, and where each step runs."""

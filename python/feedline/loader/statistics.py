@@ -55,9 +55,18 @@ Entries that are None if they do not apply:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+# Counters of one engine loader, which add up over the engine loaders of a Loader. The other entries are states, or
+# count over all loaders of a dataset.
+_COUNTERS = {
+    "": ("batches", "samples", "bad_samples", "wall_s"),
+    "map": ("calls", "run_s", "waited_s"),
+    "mix": ("batches", "rows", "run_s"),
+    "video": ("opens", "open_s", "frames", "bytes_fetched", "bytes_used"),
+}
+_STAGE_COUNTERS = ("items", "bytes", "busy_s", "blocked_s", "starved_s")
 _STAGE_HEADS = ("stage", "items", "items/s", "busy", "starved", "blocked", "p50", "p99")
 
 
@@ -130,6 +139,36 @@ def summary(raw: dict[str, Any]) -> Statistics:
     stages = {name: _stage(stage, wall_s) for name, stage in raw["stages"].items()}
     rates = {f"{name}_per_s": _rate(raw[name], wall_s) for name in ("samples", "batches")}
     return Statistics({**raw, **rates, "stages": stages})
+
+
+def added(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the counters of two engine loaders that followed each other: their sums, the larger peaks, and the
+    latter's states.
+    """
+    total = dict(now)
+    for group, names in _COUNTERS.items():
+        if not group:
+            total |= _sums(before, now, names)
+        elif before[group] and now[group]:
+            total[group] = {**now[group], **_sums(before[group], now[group], names)}
+    total["held_bytes_peak"] = max(before["held_bytes_peak"], now["held_bytes_peak"])
+    if before["video"] and now["video"]:
+        peaks = (stats["video"]["decoder_bytes_peak"] for stats in (before, now))
+        total["video"]["decoder_bytes_peak"] = max(peaks)
+    total["stages"] = {
+        name: _added_stage(before["stages"][name], stage) if name in before["stages"] else stage
+        for name, stage in now["stages"].items()
+    }
+    return total
+
+
+def _added_stage(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    histogram = [a + b for a, b in zip(before["latency_us"], now["latency_us"], strict=True)]
+    return {**now, **_sums(before, now, _STAGE_COUNTERS), "latency_us": histogram}
+
+
+def _sums(before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: before[name] + now[name] for name in names}
 
 
 def percentile_ms(histogram_us: Sequence[int], share: float) -> float | None:

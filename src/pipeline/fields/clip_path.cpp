@@ -34,7 +34,11 @@ ClipPath::ClipPath(std::vector<FieldSpec> specs, ClipPlan plan, std::shared_ptr<
 
 void ClipPath::add_scratch(FieldScratch& scratch) const {
   if (!scratch.video) scratch.video = std::make_unique<VideoScratch>();
-  if (!plan_.are_images() && !scratch.video->decoder) scratch.video->decoder.emplace(*decode::ffmpeg_library());
+  if (plan_.are_images()) {
+    if (!scratch.image) scratch.image = std::make_unique<ImageScratch>();
+  } else if (!scratch.video->decoder) {
+    scratch.video->decoder.emplace(*decode::ffmpeg_library());
+  }
 }
 
 Result<void> ClipPath::fill_rows(const memory::Record::Field& stored, FieldWork& work,
@@ -43,7 +47,7 @@ Result<void> ClipPath::fill_rows(const memory::Record::Field& stored, FieldWork&
   const std::uint64_t started = base::now_ns();
   if (plan_.are_images())
     return transform(work, rows.front(), started, stored.images.size(),
-                     [&](const auto& sink) { return decode_images(stored, scratch, sink); });
+                     [&](const auto& sink) { return decode_images(stored, work.scratch, sink); });
   FEEDLINE_CHECK_OK(scratch.source.open(stored));
   auto filled = fill_from_video(stored, work, rows, started);
   scratch.source.close();
@@ -76,10 +80,12 @@ Result<void> ClipPath::fill_from_video(const memory::Record::Field& stored, Fiel
   return fill_facts(*video, work, rows);
 }
 
-Result<void> ClipPath::decode_images(const memory::Record::Field& stored, VideoScratch& scratch,
+Result<void> ClipPath::decode_images(const memory::Record::Field& stored, FieldScratch& all,
                                      const decode::ClipDecoder::Sink& sink) const {
+  VideoScratch& scratch = *all.video;
   for (std::size_t i = 0; i < stored.images.size(); ++i) {
     FEEDLINE_TRY(const decode::ImageHeader header, scratch.images.open(stored.images[i], chain_->applies_exif()));
+    all.image->deepest = std::max(all.image->deepest, header.depth);
     const Box whole{.width = header.width, .height = header.height};
     FEEDLINE_CHECK_OK(scratch.images.decode(whole, chain_->color_mode(), scratch.image));
     FEEDLINE_CHECK_OK(sink(i, scratch.image.view()));

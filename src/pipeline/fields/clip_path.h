@@ -60,7 +60,7 @@ class ClipPath final : public FieldPath {
   template <typename Decode>
   Result<void> transform(FieldWork& work, memory::Row& row, std::uint64_t started, std::size_t frames,
                          Decode decode) const;
-  Result<void> decode_images(const memory::Record::Field& stored, VideoScratch& scratch,
+  Result<void> decode_images(const memory::Record::Field& stored, FieldScratch& all,
                              const decode::ClipDecoder::Sink& sink) const;
   Result<void> fill_facts(const IndexedVideo& video, FieldWork& work, std::span<memory::Row> rows) const;
 

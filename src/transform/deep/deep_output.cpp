@@ -35,7 +35,7 @@ void DeepOutput::normalize(const op::Normalize& normalize) {
       failure_ = std::to_string(values.size()) + " numbers for images with " + std::to_string(channels_) +
                  (channels_ == 1 ? " channel" : " channels") + "; give one per channel, or one for all";
   steps_.emplace_back(normalize);
-  if (dtype_ != DType::kFloat16) dtype_ = DType::kFloat32;
+  if (dtype_ != DType::kFloat16 || stored_ == DType::kFloat16) dtype_ = DType::kFloat32;
 }
 
 void DeepOutput::window(const op::Window& window) {

@@ -99,6 +99,16 @@ def test_random_parts_follow_seed_and_epoch(folder: Path) -> None:
         assert (windows == first[i, 0]).all(1).any()
 
 
+@pytest.mark.parametrize("operation", ["audio(duration=0.1, random=True)", "speed_perturbation()", "add_noise(NOISE)"])
+def test_random_sound_differs_between_epochs_of_a_torch_loader(folder: Path, operation: str) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    noise = [str(next(folder.rglob("*.wav")))]
+    dataset = eval(f"feedline.open(folder).{operation}", {"NOISE": noise, "feedline": feedline, "folder": folder})
+    loader = feedline.DataLoader(dataset, collate_fn=lambda rows: [row.audio.tolist() for row in rows])
+    epochs = [list(loader) for _ in range(4)]
+    assert any(epoch != epochs[0] for epoch in epochs[1:])
+
+
 def test_mono_is_the_mean_and_channels_are_chosen(tmp_path: Path) -> None:
     samples = signal(0.2, channels=2)
     write_wav(tmp_path / "a.wav", samples)

@@ -55,6 +55,13 @@ def test_nemo(tmp_path: Path, wavs: list[Path]) -> None:
     assert pickle.loads(pickle.dumps(data))[2].text == "two"
 
 
+@pytest.mark.parametrize("start", [b"\xef\xbb\xbf", b"\n\n", b"\r\n"])
+def test_manifests_may_begin_with_a_mark_or_empty_lines(tmp_path: Path, wavs: list[Path], start: bytes) -> None:
+    path = lines(tmp_path / "train.json", [{"audio_filepath": "wavs/0.wav", "text": "zero"}])
+    path.write_bytes(start + path.read_bytes())
+    assert feedline.open(path)[0].text == "zero"
+
+
 def test_planning_by_duration_opens_nothing(tmp_path: Path) -> None:
     rows = [{"audio_filepath": f"missing/{i}.wav", "duration": 0.5 + 0.1 * i, "text": ""} for i in range(20)]
     write_wav(tmp_path / "missing/0.wav", signal(0.5))

@@ -130,6 +130,17 @@ def _feature(folder: Folder, key: str, described: Any) -> Feature:
     return Feature(key, described["dtype"], tuple(shape), size)
 
 
+def _count(folder: Folder, info: dict[str, Any], name: str, usual: int) -> int:
+    count = info.get(name) or usual
+    if not isinstance(count, int) or count < 0:
+        folder.damaged(_INFO, f"{name} is {count!r}, not a number from 0")
+    return count
+
+
+def _chunk_size(folder: Folder, info: dict[str, Any]) -> int:
+    return _count(folder, info, "chunks_size", 1000)
+
+
 def _filled(folder: Folder, name: str, template: Any, **values: Any) -> str:
     """Returns a template of ``info.json``, such as ``data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet``, with
     its fields replaced.
@@ -153,11 +164,11 @@ def _read_3_0(folder: Folder, info: dict[str, Any], fps: float, features: list[F
     parts = [f"videos/{key}/{part}" for key in cameras for part in ("chunk_index", "file_index", "from_timestamp")]
     names = ["episode_index", "length", "data/chunk_index", "data/file_index", *parts]
     columns: dict[str, list[Any]] = {name: [] for name in names}
-    for part in _episode_files(info):
+    for part in _episode_files(_chunk_size(folder, info)):
         stored = folder.parquet([part], names)
         for name in names:
             columns[name].extend(_engine.field_values(stored, name).tolist())
-        if len(columns["length"]) >= int(info.get("total_episodes") or 0):
+        if len(columns["length"]) >= _count(folder, info, "total_episodes", 0):
             break
     if columns["episode_index"] != list(range(len(columns["length"]))):
         folder.damaged("meta/episodes", "the episodes are not numbered from 0 in ascending order")
@@ -182,9 +193,8 @@ def _read_3_0(folder: Folder, info: dict[str, Any], fps: float, features: list[F
     )
 
 
-def _episode_files(info: dict[str, Any]) -> Any:
-    """Yields the possible files of episodes in order."""
-    files = int(info.get("chunks_size") or 1000)
+def _episode_files(files: int) -> Any:
+    """Yields the possible files of episodes in order; each chunk has ``files`` files."""
     number = 0
     while True:
         yield f"meta/episodes/chunk-{number // files:03d}/file-{number % files:03d}.parquet"
@@ -210,7 +220,7 @@ def _read_2_1(folder: Folder, info: dict[str, Any], fps: float, features: list[F
     episodes = folder.json_lines("meta/episodes.jsonl")
     if [episode.get("episode_index") for episode in episodes] != list(range(len(episodes))):
         folder.damaged("meta/episodes.jsonl", "the episodes are not numbered from 0 in ascending order")
-    chunk = int(info.get("chunks_size") or 1000)
+    chunk = _chunk_size(folder, info)
 
     def paths(name: str, **more: Any) -> list[str]:
         return [
@@ -221,7 +231,12 @@ def _read_2_1(folder: Folder, info: dict[str, Any], fps: float, features: list[F
     lengths = [episode.get("length") for episode in episodes]
     if not all(isinstance(length, int) and length > 0 for length in lengths):
         folder.damaged("meta/episodes.jsonl", "an episode has no length")
-    tasks = {row["task_index"]: row["task"] for row in folder.json_lines("meta/tasks.jsonl")}
+    tasks = {}
+    for row in folder.json_lines("meta/tasks.jsonl"):
+        number, task = row.get("task_index"), row.get("task")
+        if not isinstance(number, int) or not isinstance(task, str):
+            folder.damaged("meta/tasks.jsonl", f"expected the integer task_index and the text task, not {row!r:.200}")
+        tasks[number] = task
     videos = {key: Camera(paths("video_path", video_key=key), [0.0] * len(episodes)) for key in cameras}
     return Metadata(
         folder, fps, features, [int(length) for length in lengths if length], paths("data_path"), videos, tasks

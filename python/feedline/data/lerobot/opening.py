@@ -158,7 +158,11 @@ class _Columns:
             values = _engine.field_values(self._data, key)
             if isinstance(values, list):
                 raise DataError(f"open: the rows of {key!r} differ in shape; the metadata states {feature.shape}")
-            values = numpy.ascontiguousarray(values.astype(feature.dtype, copy=False))
+            try:
+                dtype = numpy.dtype(feature.dtype)
+            except TypeError:
+                raise DataError(f"open: {key!r} has the dtype {feature.dtype!r}, which NumPy does not know") from None
+            values = numpy.ascontiguousarray(values.astype(dtype, copy=False))
             kind = "value" if values.dtype == numpy.int64 and values.ndim == 1 and steps is None else "array"
             self.columns.add_numbers(_described(key, values, kind), steps)
 

@@ -23,6 +23,7 @@ _READERS: dict[str, Callable[[str], Utterances]] = {
     "librispeech": librispeech.read,
     "nemo": nemo.read,
 }
+_FIRST_BYTES = 64  # in which a manifest's first object begins, after a byte-order mark and empty lines
 _SEEN = 512  # entries of a folder that are searched for a transcript
 
 
@@ -61,7 +62,8 @@ def _has_transcript(folder: str, levels: int) -> bool:
 
 def _format_of_lines(path: str) -> str:
     with open(path, "rb") as file:
-        if not path.endswith(".gz") and file.read(1) != b"{":
+        start = file.read(_FIRST_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not path.endswith(".gz") and not start.startswith(b"{"):
             return ""  # lists and other JSON are not read completely here
     text = next((text for _, text in lines_of(path)), "")
     try:
