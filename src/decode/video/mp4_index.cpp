@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <span>
 #include <string>
@@ -634,23 +635,39 @@ void add_part(const std::vector<VideoPacket>& packets, const Edit& edit, std::in
 
 // Hides the packets that the edit list excludes. A fragmented file's list only shifts times, as in FFmpeg.
 Result<void> apply_edits(const Track& track, const Movie& movie, VideoIndex& index) {
-  if (track.edits.empty() || movie.is_fragmented) return {};
+  if (track.edits.empty()) return {};
+  if (movie.is_fragmented) {
+    const bool has_delay = track.edits.front().media_time < 0;
+    std::int64_t shift = has_delay ? rescale(track.edits.front().duration, track.scale, movie.scale) : 0;
+    if (track.edits.size() > (has_delay ? 1 : 0)) shift -= std::max<std::int64_t>(track.edits[has_delay].media_time, 0);
+    if (std::abs(shift) > std::numeric_limits<std::int64_t>::max() / 8)
+      return damaged("the edit list's times are out of range");
+    for (VideoPacket& packet : index.packets) packet.pts += shift;
+    return {};
+  }
   constexpr std::size_t kMostEdits = 1000;
   if (track.edits.size() > kMostEdits)
     return damaged("an edit list of " + std::to_string(track.edits.size()) + " parts; up to 1000 are supported");
   std::vector<VideoPacket> shown;
-  std::int64_t begin = 0;
+  std::int64_t begin = 0, empty = 0;
   for (const Edit& edit : track.edits) {
     // 0: to the end
     const std::int64_t duration = edit.duration == 0 ? std::numeric_limits<std::int64_t>::max()
                                                      : rescale(edit.duration, track.scale, movie.scale);
     if (edit.media_time >= 0) add_part(index.packets, edit, duration, begin, shown);
+    if (edit.media_time < 0) empty += duration;
     if (edit.duration != 0) begin += duration;
     if (begin > std::numeric_limits<std::int64_t>::max() / 4) return damaged("the edit list's times are out of range");
     constexpr std::size_t kMostTimes = 16;
     if (shown.size() > index.packets.size() * kMostTimes)
       return damaged("the edit list shows the same packets over " + std::to_string(kMostTimes) + " times");
   }
+  // a part that begins within a frame begins with the next frame, without a gap, as in FFmpeg
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const VideoPacket& packet : shown)
+    if (!packet.is_hidden) first = std::min(first, packet.pts);
+  if (first > empty && first != std::numeric_limits<std::int64_t>::max())
+    for (VideoPacket& packet : shown) packet.pts -= first - empty;
   index.packets = std::move(shown);
   return {};
 }

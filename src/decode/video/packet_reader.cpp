@@ -47,7 +47,8 @@ Result<std::span<const std::byte>> PacketReader::read(std::uint32_t packet, std:
 Result<std::span<const std::byte>> PacketReader::read_in_sequence(std::uint32_t packet) {
   if (!demuxer_ || packet < next_) {
     demuxer_.reset();
-    FEEDLINE_TRY(demuxer_, Demuxer::open(library_, source_, index_.stream));
+    FEEDLINE_TRY(demuxer_, media_ == Media::kVideo ? Demuxer::open(library_, source_, index_.stream)
+                                                   : Demuxer::open_sound(library_, source_, -1, index_.stream));
     next_ = 0;
   }
   for (;;) {
