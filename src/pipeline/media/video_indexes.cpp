@@ -34,8 +34,6 @@ std::shared_ptr<VideoIndexes> VideoIndexes::of_source(const storage::Storage& st
       new VideoIndexes(cache::locations_of_source(kIndexes, kSuffix, storage, source, directory)));
 }
 
-std::shared_ptr<VideoIndexes> VideoIndexes::in_memory() { return std::shared_ptr<VideoIndexes>(new VideoIndexes({})); }
-
 template <typename Index, typename Parse, typename Make>
 Result<std::shared_ptr<const Index>> VideoIndexes::find_in(Recent<Index>& recent, std::uint64_t key, Parse parse,
                                                            Make make) {

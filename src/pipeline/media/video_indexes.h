@@ -33,8 +33,6 @@ class VideoIndexes {
   // Stores indexes in `directory` if it is not empty, else next to a local file, or in the user's cache folder.
   static std::shared_ptr<VideoIndexes> of_source(const storage::Storage& storage, const std::string& source,
                                                  const std::string& directory);
-  // Only in memory.
-  static std::shared_ptr<VideoIndexes> in_memory();
 
   // Returns the index of an open video. stream: nullopt for FFmpeg's choice. Errors: as for decode::make_video_index.
   Result<std::shared_ptr<const IndexedVideo>> find(const VideoSource& source, std::optional<int> stream);

@@ -4,8 +4,8 @@
 #include <array>
 #include <string>
 
-#include "base/random.h"
 #include "cache/checksum.h"
+#include "pipeline/media/audio_source.h"
 
 namespace feedline::pipeline {
 
@@ -21,8 +21,7 @@ Result<void> VideoSource::open(const memory::Record::Field& stored) {
   FEEDLINE_TRY(const storage::ObjectStat stat, reader_->version());
   size_ = stat.bytes;
   if (size_ == 0) return data_error("an empty file", "format");
-  const std::string name = stored.storage->identity(stored.object);
-  key_ = cache::xxh3(std::as_bytes(std::span(name)), base::mix64(stat.bytes + base::mix64(stat.stamp())));
+  key_ = key_of(*stored.storage, stored.object, stat);
   return {};
 }
 

@@ -237,6 +237,7 @@ void take_source(Recipe& recipe, const Source& source) {
   recipe.seen_depth = source.seen_depth();
   recipe.checkpoints = source.checkpoints();
   recipe.videos = source.videos();
+  recipe.audio_headers = source.audio_headers();
   recipe.foreground = source.foreground();
   recipe.ragged = format::is_ragged(*recipe.format);
 }
