@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clip(audio=True): the sound of a clip is the part of FFmpeg's decode of the track that has the times of the frames."""
+"""clip(audio=True): the sound of a clip is the part of FFmpeg's decode of the track with the times of the frames."""
 
 from __future__ import annotations
 

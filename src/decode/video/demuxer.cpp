@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -102,6 +103,37 @@ Result<void> Demuxer::open_input() {
   return {};
 }
 
+// The turn that FFmpeg reports, as EXIF's number.
+int Demuxer::orientation(const void* stream) const {
+  const FfmpegLayout& layout = library_.layout;
+  const std::uint8_t* data = nullptr;
+  std::size_t bytes = 0;
+  constexpr unsigned kOfParameters = 61;
+  if (layout.format_major < kOfParameters) {
+    if (library_.stream_side_data != nullptr) data = library_.stream_side_data(stream, ffmpeg::kDisplayMatrix, &bytes);
+  } else {
+    // AVPacketSideData: data, size, type
+    constexpr std::size_t kEach = 24, kSizeAt = 8, kTypeAt = 16;
+    const void* const parameters = member<const void*>(stream, layout.stream.parameters);
+    const auto* const all = member<const std::uint8_t*>(parameters, layout.parameters.side_data);
+    const int count = all != nullptr ? member<int>(parameters, layout.parameters.side_data_count) : 0;
+    for (int i = 0; i < count; ++i) {
+      const std::uint8_t* const one = all + static_cast<std::size_t>(i) * kEach;
+      if (member<int>(one, kTypeAt) != ffmpeg::kDisplayMatrix) continue;
+      data = member<const std::uint8_t*>(one, 0);
+      bytes = member<std::size_t>(one, kSizeAt);
+    }
+  }
+  std::array<std::int32_t, 9> matrix{};
+  if (data == nullptr || bytes < sizeof matrix) return 1;
+  std::memcpy(matrix.data(), data, sizeof matrix);
+  // rotations are computed with rounding, so that a cosine of 0 may be 1 / 65536
+  constexpr std::int32_t kZero = 64;
+  for (std::int32_t& value : matrix)
+    if (std::abs(value) < kZero) value = 0;
+  return orientation_of_matrix(matrix);
+}
+
 Result<void> Demuxer::choose(std::optional<int> stream, int media, int related) {
   const FfmpegLayout& layout = library_.layout;
   const auto count = static_cast<int>(member<unsigned>(format_, layout.context.stream_count));
@@ -140,6 +172,7 @@ Result<void> Demuxer::choose(std::optional<int> stream, int media, int related) 
   stream_.tag = member<std::uint32_t>(parameters, at.tag);
   stream_.width = member<int>(parameters, at.width);
   stream_.height = member<int>(parameters, at.height);
+  stream_.orientation = orientation(stream_at(chosen));
   stream_.color_range = member<int>(parameters, at.color_range);
   stream_.colorspace = member<int>(parameters, at.colorspace);
   stream_.time_num = member<int>(stream_at(chosen), layout.stream.time_base);

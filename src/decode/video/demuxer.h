@@ -53,6 +53,7 @@ class Demuxer {
   Demuxer(const FfmpegLibrary& library, const VideoFile& source) : library_(library), source_(source) {}
   Result<void> open_input();
   Result<void> choose(std::optional<int> stream, int media, int related);
+  int orientation(const void* stream) const;
   std::unexpected<Error> failed(const std::string& what, int error);
   static int read_bytes(void* self, std::uint8_t* buffer, int bytes);
   static std::int64_t seek(void* self, std::int64_t offset, int whence);

@@ -23,6 +23,7 @@ struct FfmpegLayout {
   } frame;
   struct ParametersLayout {
     std::size_t type = 0, codec = 4, tag = 8, extradata = 16, extradata_bytes = 24;
+    std::size_t side_data = 32, side_data_count = 40;  // from libavformat 61 on; before, of the stream
     std::size_t width, height, color_range, colorspace;
   } parameters;
   struct StreamLayout {

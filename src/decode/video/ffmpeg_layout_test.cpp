@@ -64,6 +64,12 @@ SAME(parameters.width, AVCodecParameters, width);
 SAME(parameters.height, AVCodecParameters, height);
 SAME(parameters.color_range, AVCodecParameters, color_range);
 SAME(parameters.colorspace, AVCodecParameters, color_space);
+#if LIBAVFORMAT_VERSION_MAJOR >= 61
+SAME(parameters.side_data, AVCodecParameters, coded_side_data);
+SAME(parameters.side_data_count, AVCodecParameters, nb_coded_side_data);
+static_assert(sizeof(AVPacketSideData) == 24 && offsetof(AVPacketSideData, size) == 8 &&
+              offsetof(AVPacketSideData, type) == 16);
+#endif
 SAME(stream.parameters, AVStream, codecpar);
 SAME(stream.time_base, AVStream, time_base);
 SAME(stream.disposition, AVStream, disposition);
@@ -78,10 +84,10 @@ static_assert(ffmpeg::kEndOfFile == AVERROR_EOF && ffmpeg::kAgain == AVERROR(EAG
               ffmpeg::kInvalidData == AVERROR_INVALIDDATA && ffmpeg::kNoMemory == AVERROR(ENOMEM));
 static_assert(ffmpeg::kVideo == AVMEDIA_TYPE_VIDEO && ffmpeg::kSound == AVMEDIA_TYPE_AUDIO &&
               ffmpeg::kDiscardAll == AVDISCARD_ALL && ffmpeg::kSkippedSamples == AV_PKT_DATA_SKIP_SAMPLES &&
-              ffmpeg::kKeyPacket == AV_PKT_FLAG_KEY && ffmpeg::kDiscardPacket == AV_PKT_FLAG_DISCARD &&
-              ffmpeg::kRgb24 == AV_PIX_FMT_RGB24 && ffmpeg::kAttachedPicture == AV_DISPOSITION_ATTACHED_PIC &&
-              ffmpeg::kFullRange == AVCOL_RANGE_JPEG && ffmpeg::kPaddingBytes == AV_INPUT_BUFFER_PADDING_SIZE &&
-              ffmpeg::kSizeOfFile == AVSEEK_SIZE);
+              ffmpeg::kDisplayMatrix == AV_PKT_DATA_DISPLAYMATRIX && ffmpeg::kKeyPacket == AV_PKT_FLAG_KEY &&
+              ffmpeg::kDiscardPacket == AV_PKT_FLAG_DISCARD && ffmpeg::kRgb24 == AV_PIX_FMT_RGB24 &&
+              ffmpeg::kAttachedPicture == AV_DISPOSITION_ATTACHED_PIC && ffmpeg::kFullRange == AVCOL_RANGE_JPEG &&
+              ffmpeg::kPaddingBytes == AV_INPUT_BUFFER_PADDING_SIZE && ffmpeg::kSizeOfFile == AVSEEK_SIZE);
 
 }  // namespace
 }  // namespace feedline::decode

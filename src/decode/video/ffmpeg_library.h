@@ -40,6 +40,7 @@ constexpr std::int64_t kNoTime = INT64_MIN;  // AV_NOPTS_VALUE
 constexpr int kVideo = 0, kSound = 1;        // AVMEDIA_TYPE_VIDEO, AUDIO
 constexpr int kDiscardAll = 48;              // AVDISCARD_ALL
 constexpr int kSkippedSamples = 11;          // AV_PKT_DATA_SKIP_SAMPLES
+constexpr int kDisplayMatrix = 5;            // AV_PKT_DATA_DISPLAYMATRIX
 constexpr int kKeyPacket = 1, kDiscardPacket = 4;
 constexpr int kAttachedPicture = 0x400;  // AV_DISPOSITION_ATTACHED_PIC
 constexpr int kPaddingBytes = 64;        // AV_INPUT_BUFFER_PADDING_SIZE
@@ -110,6 +111,8 @@ struct FfmpegLibrary {
 #define FEEDLINE_FFMPEG_MEMBER(library, member, name, signature) std::add_pointer_t<signature> member = nullptr;
   FEEDLINE_FFMPEG_CALLS(FEEDLINE_FFMPEG_MEMBER)
 #undef FEEDLINE_FFMPEG_MEMBER
+  // av_stream_get_side_data, which libavformat has up to version 61.
+  const std::uint8_t* (*stream_side_data)(const void* stream, int type, std::size_t* bytes) = nullptr;
   FfmpegLayout layout;
   std::string version;  // "libavformat 59.27.100, libavcodec 59.37.100, libswscale 6.7.100"
   std::string files;    // "libavformat.so.59", or the folder that was given

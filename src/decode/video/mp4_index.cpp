@@ -137,17 +137,6 @@ struct Movie {
 
 // ---- the description of a track ----
 
-// The matrix {a, b, u, c, d, v, x, y, w} in 16.16 maps a stored point (p, q) to (ap + cq + x, bp + dq + y).
-int orientation_of_matrix(Cursor& cursor) {
-  std::array<std::int32_t, 9> matrix{};
-  for (std::int32_t& value : matrix) value = cursor.i32();
-  const auto sign = [](std::int32_t value) { return value > 0 ? 1 : value < 0 ? -1 : 0; };
-  const int a = sign(matrix[0]), b = sign(matrix[1]), c = sign(matrix[3]), d = sign(matrix[4]);
-  if (b == 0 && c == 0) return a < 0 ? (d < 0 ? 3 : 2) : (d < 0 ? 4 : 1);
-  if (a == 0 && d == 0) return b > 0 ? (c < 0 ? 6 : 5) : (c < 0 ? 7 : 8);
-  return 1;  // not a turn by a right angle
-}
-
 void read_track_header(Bytes content, Track& track) {
   Cursor cursor(content);
   std::uint32_t flags = 0;
@@ -157,7 +146,9 @@ void read_track_header(Bytes content, Track& track) {
   track.id = cursor.u32();
   cursor.take(is_long ? 12 : 8);
   cursor.take(16);  // reserved, layer, group, volume
-  track.index.orientation = orientation_of_matrix(cursor);
+  std::array<std::int32_t, 9> matrix{};
+  for (std::int32_t& value : matrix) value = cursor.i32();
+  track.index.orientation = orientation_of_matrix(matrix);
 }
 
 Result<void> read_edits(Bytes content, Track& track) {
@@ -760,6 +751,14 @@ Result<Movie> read_file(const VideoFile& source) {
 }
 
 }  // namespace
+
+int orientation_of_matrix(std::span<const std::int32_t, 9> matrix) {
+  const auto sign = [](std::int32_t value) { return value > 0 ? 1 : value < 0 ? -1 : 0; };
+  const int a = sign(matrix[0]), b = sign(matrix[1]), c = sign(matrix[3]), d = sign(matrix[4]);
+  if (b == 0 && c == 0) return a < 0 ? (d < 0 ? 3 : 2) : (d < 0 ? 4 : 1);
+  if (a == 0 && d == 0) return b > 0 ? (c < 0 ? 6 : 5) : (c < 0 ? 7 : 8);
+  return 1;
+}
 
 bool is_mp4(Bytes head) {
   return head.size() >= 8 && std::ranges::find(kFirstBoxes, number(head.subspan(4, 4), true)) != kFirstBoxes.end();

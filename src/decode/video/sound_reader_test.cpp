@@ -60,7 +60,7 @@ TEST_F(SoundReaderTest, ATruncatedFileIsAnErrorWithItsTime) {
   auto scanned = scan_sound(*ffmpeg_library(), source, 0);
   ASSERT_TRUE(scanned) << scanned.error().what;
   const auto track = std::make_shared<const SoundTrack>(*std::move(scanned));
-  const VideoInMemory truncated(std::span(file_).first(file_.size() / 2));
+  const VideoInMemory truncated{std::span(file_).first(file_.size() / 2)};
   SoundReader reader(*ffmpeg_library(), track, truncated);
   std::vector<float> part(4410);
   const auto read = reader.read(44100 * 5 / 2, std::span(part));
