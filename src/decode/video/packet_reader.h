@@ -18,6 +18,14 @@
 
 namespace feedline::decode {
 
+struct ByteRange {
+  std::uint64_t begin = 0, end = 0;
+};
+// Returns the bytes that are read at once for a packet and those that follow it, up to `last`.
+ByteRange range_from(const VideoIndex& index, std::uint32_t packet, std::uint32_t last);
+// Adds the ranges for the packets from `first` to `last`.
+void add_ranges(const VideoIndex& index, std::uint32_t first, std::uint32_t last, std::vector<ByteRange>& ranges);
+
 // Refers to its arguments, which must outlive it, and uses `room` as its buffer. Not thread-safe.
 class PacketReader {
  public:

@@ -38,6 +38,14 @@ ClipPath::ClipPath(std::vector<FieldSpec> specs, ClipPlan plan, std::shared_ptr<
       indexes_(std::move(indexes)),
       sound_(std::move(sound)) {}
 
+// Returns the sample's video that was fetched in advance, or nullptr.
+static std::shared_ptr<const FetchedVideo> fetched_of(const memory::Record::Field& stored, const FieldWork& work) {
+  const auto& clips = work.scratch.video->fetched;
+  if (!clips || work.record == nullptr) return nullptr;
+  const auto field = static_cast<std::size_t>(&stored - work.record->fields.data());
+  return field < clips->videos.size() ? clips->videos[field] : nullptr;
+}
+
 void ClipPath::add_scratch(FieldScratch& scratch) const {
   if (sound_) sound_->add_scratch(scratch);
   if (!scratch.video) scratch.video = std::make_unique<VideoScratch>();
@@ -51,24 +59,54 @@ Result<void> ClipPath::fill_rows(const memory::Record::Field& stored, FieldWork&
   if (plan_.are_images())
     return transform(work, rows.front(), started, stored.images.size(),
                      [&](const auto& sink) { return decode_images(stored, scratch, sink); });
-  FEEDLINE_CHECK_OK(scratch.source.open(stored));
+  auto fetched = fetched_of(stored, work);
+  if (fetched)
+    scratch.source.open(std::move(fetched));
+  else
+    FEEDLINE_CHECK_OK(scratch.source.open(stored));
   auto filled = fill_from_video(stored, work, rows, started);
   scratch.source.close();
   return filled;
+}
+
+Result<void> ClipPath::choose(const memory::Record::Field& stored, const IndexedVideo& video,
+                              const base::SampleKey& key, ChosenFrames& chosen) const {
+  if (plan_.clip) return choose_frames(*plan_.clip, video.index, video.shown, base::Random(key, plan_.stream), chosen);
+  if (plan_.frames) return choose_frames(*plan_.frames, video.index, video.shown, chosen);
+  return choose_frames(stored.times, plan_.given->tolerance, video.index, video.shown, chosen);
+}
+
+std::shared_ptr<const FetchedVideo> ClipPath::fetch(const memory::Record::Field& stored, const base::SampleKey& key,
+                                                    FieldScratch& all) const {
+  if (plan_.are_images() || stored.storage == nullptr) return nullptr;
+  VideoScratch& scratch = *all.video;
+  if (!scratch.source.open(stored)) return nullptr;
+  auto fetched = std::make_shared<FetchedVideo>();
+  fetched->reader = scratch.source.reader();
+  fetched->size = scratch.source.size();
+  fetched->key = scratch.source.key();
+  const auto read = [&]() -> Result<void> {
+    FEEDLINE_TRY(const auto video, indexes_->find(scratch.source, plan_.video_stream()));
+    FEEDLINE_CHECK_OK(choose(stored, *video, key, scratch.chosen));
+    FEEDLINE_TRY(const auto ranges, scratch.decoder->find_ranges(video->index, video->shown, scratch.chosen.frames));
+    for (const decode::ByteRange& range : ranges) {
+      std::vector<std::byte> content(range.end - range.begin);
+      FEEDLINE_CHECK_OK(decode::read_exactly(scratch.source, range.begin, content));
+      fetched->ranges.push_back({range.begin, std::move(content)});
+    }
+    return {};
+  };
+  const auto done = read();
+  scratch.source.close();
+  if (!done) return nullptr;
+  return fetched;
 }
 
 Result<void> ClipPath::fill_from_video(const memory::Record::Field& stored, FieldWork& work,
                                        std::span<memory::Row> rows, std::uint64_t started) const {
   VideoScratch& scratch = *work.scratch.video;
   FEEDLINE_TRY(const auto video, indexes_->find(scratch.source, plan_.video_stream()));
-  const auto choose = [&]() -> Result<void> {
-    if (plan_.clip)
-      return choose_frames(*plan_.clip, video->index, video->shown, base::Random(work.key, plan_.stream),
-                           scratch.chosen);
-    if (plan_.frames) return choose_frames(*plan_.frames, video->index, video->shown, scratch.chosen);
-    return choose_frames(stored.times, plan_.given->tolerance, video->index, video->shown, scratch.chosen);
-  };
-  FEEDLINE_CHECK_OK(choose());
+  FEEDLINE_CHECK_OK(choose(stored, *video, work.key, scratch.chosen));
   if (sound_) FEEDLINE_CHECK_OK(fill_sound(*video, work, rows.back()));
   const auto& frames = scratch.chosen.frames;
   FEEDLINE_CHECK_OK(transform(work, rows.front(), started, frames.size(), [&](const auto& sink) -> Result<void> {

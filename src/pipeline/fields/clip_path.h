@@ -19,6 +19,8 @@
 
 namespace feedline::pipeline {
 
+struct VideoScratch;
+
 // The frames of each sample: those of clip() or frames(), or those that the format chooses. One of the three is set.
 struct ClipPlan {
   std::optional<op::Clip> clip;
@@ -56,8 +58,14 @@ class ClipPath final : public FieldPath {
   Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
                        format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
+  // Opens the video, chooses the frames of the sample with this key, and reads the bytes that they need. nullptr: the
+  // video is not read from an object in parts, or something failed.
+  std::shared_ptr<const FetchedVideo> fetch(const memory::Record::Field& stored, const base::SampleKey& key,
+                                            FieldScratch& scratch) const;
 
  private:
+  Result<void> choose(const memory::Record::Field& stored, const IndexedVideo& video, const base::SampleKey& key,
+                      ChosenFrames& chosen) const;
   Result<void> fill_from_video(const memory::Record::Field& stored, FieldWork& work, std::span<memory::Row> rows,
                                std::uint64_t started) const;
   // Applies the operations to all frames that `decode` passes to a sink.

@@ -92,6 +92,7 @@ struct VideoScratch {
   decode::ImageDecoder images;
   memory::PixelBuffer image;
   VideoSource source;
+  std::shared_ptr<const FetchedClips> fetched;  // for the current sample; nullptr: nothing
   ChosenFrames chosen;
   transform::Drawing drawing;
   transform::Workspace workspace;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/media/video_source.h"
 
-#include <array>
+#include <cstring>
 #include <string>
+#include <utility>
 
 #include "cache/checksum.h"
 #include "pipeline/media/audio_source.h"
@@ -27,11 +28,26 @@ Result<void> VideoSource::open(const memory::Record::Field& stored) {
 
 void VideoSource::close() {
   reader_.reset();
+  fetched_.reset();
   memory_ = {};
   size_ = key_ = 0;
 }
 
+void VideoSource::open(std::shared_ptr<const FetchedVideo> fetched) {
+  close();
+  reader_ = fetched->reader;
+  size_ = fetched->size;
+  key_ = fetched->key;
+  fetched_ = std::move(fetched);
+}
+
 Result<std::size_t> VideoSource::read_at(std::uint64_t offset, std::span<std::byte> out) const {
+  if (fetched_)
+    for (const auto& [begin, content] : fetched_->ranges)
+      if (offset >= begin && offset - begin <= content.size() && out.size() <= content.size() - (offset - begin)) {
+        std::memcpy(out.data(), content.data() + (offset - begin), out.size());
+        return out.size();
+      }
   if (reader_ != nullptr) return reader_->read_at(offset, out);
   return decode::VideoInMemory(memory_).read_at(offset, out);
 }
