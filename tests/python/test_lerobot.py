@@ -277,3 +277,18 @@ def test_damaged_metadata_is_named(copied: Path, change: Any, message: str) -> N
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
     with pytest.raises((ConfigError, DataError), match=re.escape(message)):
         feedline.open(copied)
+
+
+@pytest.mark.filterwarnings("ignore:open. the class folder")
+def test_verify_names_the_files_to_verify(copied: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        feedline.open(copied).verify(decode=True)
+    assert f"feedline verify {copied}/data, and feedline verify --decode {copied}/videos" in str(raised.value)
+    assert feedline.open(copied / "data").verify().sound
+
+    def codes() -> set[str]:
+        return {finding.code for finding in feedline.open(copied / "videos").verify(decode=True).findings}
+
+    assert "undecodable_sample" not in codes()
+    next((copied / "videos").rglob("*.mp4")).write_bytes(b"not a video")
+    assert "undecodable_sample" in codes()
