@@ -11,7 +11,7 @@
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
 #include "pipeline/fields/target_path.h"
-#include "pipeline/prefetch/clip_ahead.h"
+#include "pipeline/sample/clip_reader.h"
 #include "pipeline/sample/image_checkpoints.h"
 #include "pipeline/sample/mapping.h"
 
@@ -30,7 +30,7 @@ constexpr std::size_t kRetainedBytes = std::size_t{32} << 20;
 SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters,
                            std::unique_ptr<RecordReader> reader, std::uint64_t most_bytes,
                            std::shared_ptr<FunctionWatch> watch, std::shared_ptr<VideoDecoders> decoders,
-                           ClipAhead* clips)
+                           ClipReader* clips)
     : recipe_(std::move(recipe)), reader_(std::move(reader)), clips_(clips), meter_(counters) {
   record_.most_bytes = most_bytes;
   record_.defers_audio = recipe_->cache == nullptr;

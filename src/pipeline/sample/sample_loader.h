@@ -24,7 +24,7 @@
 
 namespace feedline::pipeline {
 
-class ClipAhead;
+class ClipReader;
 
 // Loads samples: reads the record, and then each field's path fills its row. For formats that store samples as rows,
 // the format fills the rows. Contains the scratch memory of one thread and must not be shared.
@@ -37,7 +37,7 @@ class SampleLoader {
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters,
                std::unique_ptr<RecordReader> reader = nullptr, std::uint64_t most_bytes = memory::usual_sample_limit(),
                std::shared_ptr<FunctionWatch> watch = nullptr, std::shared_ptr<VideoDecoders> decoders = nullptr,
-               ClipAhead* clips = nullptr);
+               ClipReader* clips = nullptr);
 
   struct Job {
     std::uint64_t index = 0;
@@ -110,7 +110,7 @@ class SampleLoader {
 
   std::shared_ptr<const Recipe> recipe_;
   const std::unique_ptr<RecordReader> reader_;
-  ClipAhead* const clips_;
+  ClipReader* const clips_;
   StageMeter meter_;
   memory::Record record_;
   format::PixelRecordBuilder prepared_;

@@ -30,7 +30,7 @@ std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t most_rows, in
 RowFiller::RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
                      telemetry::ThreadCounters* counters, ReadAhead* ahead, std::uint64_t most_bytes,
                      const std::shared_ptr<FunctionWatch>& watch, const BatchMix* mix,
-                     const std::shared_ptr<VideoDecoders>& decoders, ClipAhead* clips)
+                     const std::shared_ptr<VideoDecoders>& decoders, ClipReader* clips)
     : recipe_(std::move(recipe)),
       policy_(policy),
       seed_(seed),

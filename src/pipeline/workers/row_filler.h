@@ -19,7 +19,7 @@
 namespace feedline::pipeline {
 
 class BatchMix;
-class ClipAhead;
+class ClipReader;
 class ReadAhead;
 
 class RowFiller {
@@ -32,7 +32,7 @@ class RowFiller {
             telemetry::ThreadCounters* counters, ReadAhead* ahead,
             std::uint64_t most_bytes = memory::usual_sample_limit(),
             const std::shared_ptr<FunctionWatch>& watch = nullptr, const BatchMix* mix = nullptr,
-            const std::shared_ptr<VideoDecoders>& decoders = nullptr, ClipAhead* clips = nullptr);
+            const std::shared_ptr<VideoDecoders>& decoders = nullptr, ClipReader* clips = nullptr);
 
   // A row that was not filled with its own sample.
   struct Noted {

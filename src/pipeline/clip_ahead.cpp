@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/prefetch/clip_ahead.h"
+#include "pipeline/clip_ahead.h"
 
 #include <utility>
 

@@ -19,6 +19,7 @@
 #include "base/thread.h"
 #include "pipeline/media/fetched_video.h"
 #include "pipeline/prefetch/fetch_order.h"
+#include "pipeline/sample/clip_reader.h"
 #include "pipeline/sample/recipe.h"
 #include "pipeline/sample/record_reader.h"
 #include "telemetry/held_bytes.h"
@@ -29,21 +30,21 @@ class ClipPath;
 struct PipelinePlan;
 
 // Any thread may call take(); only the pipeline's owner may call begin() and stop().
-class ClipAhead {
+class ClipAhead final : public ClipReader {
  public:
   // Returns nullptr if the recipe has no clips, the storage is not remote, or the caller gives the order. The plan must
   // outlive the result.
   static std::unique_ptr<ClipAhead> make(std::shared_ptr<const Recipe> recipe, const PipelinePlan& plan,
                                          base::ReadAheadMode mode);
-  ~ClipAhead();  // calls stop()
+  ~ClipAhead() override;  // calls stop()
 
   // goes_on: another epoch is likely to follow this one.
   void begin(bool goes_on);
   // Ends the threads after their reads in flight, without waiting. take() returns nothing from now on.
   void cancel();
   void stop();  // cancels and joins
-  // Returns what was fetched for a sample, waiting if its fetch is in flight; nullptr: nothing was.
-  std::shared_ptr<const FetchedClips> take(const PlanRow& row, std::uint64_t sample, const base::SampleKey& key);
+  std::shared_ptr<const FetchedClips> take(const PlanRow& row, std::uint64_t sample,
+                                           const base::SampleKey& key) override;
   std::string explain() const;
 
  private:
