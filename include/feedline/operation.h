@@ -416,6 +416,7 @@ struct Clip {
   std::optional<double> start;  // the first frame's number or, with fps, its time in seconds; not sampled
   bool timestamps = false;      // also delivers the frames' times
   bool pad = false;             // repeats the last frame of a video that is shorter than the clip
+  bool audio = false;           // also delivers the sound from the first frame's time to the end of the last frame
   std::optional<int> stream;    // nullopt: FFmpeg's best video stream
 };
 // Delivers chosen frames of a video: by number, or those shown at some times.

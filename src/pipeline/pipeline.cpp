@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "format/format.h"
 #include "pipeline/batch_scheduler.h"
+#include "pipeline/clip_ahead.h"
 #include "pipeline/media/video_decoders.h"
 #include "pipeline/planning/memory_share.h"
 #include "pipeline/planning/thread_placement.h"
@@ -56,6 +57,7 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       // storage, format: prefetches the next samples of the plan, unless many rows are read at a time
       ahead_(ReadAhead::make(recipe_->gathers || recipe_->has_clips ? nullptr : recipe_->records, plan_,
                              base::test_conditions().read_ahead)),
+      clips_(ClipAhead::make(recipe_, plan_, base::test_conditions().read_ahead)),
       // format: compares objects opened by a cached index
       versions_(recipe_->records ? VersionCheck::make(*recipe_->records) : nullptr),
       // batch, device: memory and destination of batches
@@ -81,6 +83,7 @@ Result<void> Pipeline::begin(const EpochStart& start, bool prepare_next, bool fe
   auto following = prepare_next && !plan_.is_given ? make_epoch({start.epoch + 1, 0, {}, 0}) : nullptr;
   // abandons the previous epoch; read-ahead continues here
   FEEDLINE_CHECK_OK(scheduler_->begin(start, std::move(epoch), std::move(following), feeds_gpu));
+  if (clips_) clips_->begin(prepare_next);
   // decode, transform, batch: in threads, which later epochs reuse
   if (threads_.empty()) FEEDLINE_CHECK_OK(start_threads(feeds_gpu));
   // ---- the number of threads and their CPUs
@@ -125,7 +128,7 @@ Result<void> Pipeline::start_threads(bool feeds_gpu) {
 void Pipeline::work(std::size_t worker) {
   auto& stages = counters_[worker];
   RowFiller filler(recipe_, policy_, plan_.order.seed, &stages, ahead_.get(), memory::sample_limit(plan_.memory_budget),
-                   watches_.empty() ? nullptr : watches_[worker], plan_.mix.get(), decoders_);
+                   watches_.empty() ? nullptr : watches_[worker], plan_.mix.get(), decoders_, clips_.get());
   Worker(worker, *scheduler_, filler, stages[static_cast<std::size_t>(telemetry::Stage::kBatch)], progress_[worker])
       .run();
 }
@@ -150,10 +153,12 @@ void Pipeline::stop() {
 void Pipeline::end() {
   scheduler_->stop();
   if (ahead_) ahead_->cancel();  // threads may be blocked in a slow read
+  if (clips_) clips_->cancel();
   if (versions_) versions_->stop();
   end_calls();
   threads_.clear();  // joins
   if (ahead_) ahead_->stop();
+  if (clips_) clips_->stop();
   scheduler_->clear();
 }
 
@@ -175,6 +180,7 @@ Pipeline::~Pipeline() {
   // a child after fork(): locks may be held by threads that do not exist here, and they cannot be joined
   static_cast<void>(scheduler_.release());
   static_cast<void>(ahead_.release());
+  static_cast<void>(clips_.release());
   static_cast<void>(versions_.release());
   static_cast<void>(new std::vector<base::Thread>(std::move(threads_)));
 }
@@ -232,7 +238,7 @@ std::string Pipeline::explain_reads() const {
   const auto& records = recipe_->records;
   const auto storage = records ? records->storage() : nullptr;
   const std::string note = storage ? storage->summary() : std::string();
-  const std::string ahead = ahead_ ? ahead_->explain() : std::string();
+  const std::string ahead = ahead_ ? ahead_->explain() : clips_ ? clips_->explain() : std::string();
   std::string text = note + (note.empty() || ahead.empty() ? "" : "; ") + ahead;
   if (versions_) text += (text.empty() ? "" : "; ") + versions_->explain();
   return text;

@@ -23,6 +23,7 @@ class Device;
 
 namespace feedline::pipeline {
 
+class ClipAhead;
 class CopyMemory;
 class Epoch;
 class BatchScheduler;
@@ -103,6 +104,7 @@ class Pipeline {
   std::shared_ptr<VideoDecoders> decoders_;              // nullptr: no clips
   std::unique_ptr<const CopyMemory> copy_memory_;        // part of the budget, if a storage backend is cached
   std::unique_ptr<ReadAhead> ahead_;                     // nullptr: the format does not support read-ahead
+  std::unique_ptr<ClipAhead> clips_;                     // nullptr: no clips, or their storage is not remote
   std::unique_ptr<VersionCheck> versions_;               // nullptr: all objects were checked when opened
   std::unique_ptr<BatchScheduler> scheduler_;            // the lock and all state under it
   std::vector<base::Thread> threads_;                    // the consumer's

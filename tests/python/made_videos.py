@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,41 @@ def frames_of(path: Path, size: tuple[int, int] = SIZE) -> Any:
     pixels = numpy.fromfile(raw, numpy.uint8).reshape(-1, *size, 3)
     raw.unlink()
     return numpy.ascontiguousarray(pixels.transpose(0, 3, 1, 2))
+
+
+def _length_at(content: bytes, at: int) -> tuple[int, int]:
+    """The value of an EBML number, and its bytes."""
+    size = 9 - content[at].bit_length()
+    return int.from_bytes(content[at : at + size], "big") & ((1 << 7 * size) - 1), size
+
+
+def make_rolled(path: Path, degrees: float) -> Path:
+    """Writes a Matroska file whose video track has that ProjectionPoseRoll."""
+    plain = path.with_name("plain.mkv")
+    codec = ("-c:v", "libx264", "-g", "12", "-preset", "ultrafast", "-live", "1")  # without positions that would change
+    content = make(plain, *codec).read_bytes()
+    projection = bytes.fromhex("7671 81 00 7675 84") + struct.pack(">f", degrees)
+    added = bytes.fromhex("7670") + bytes([0x80 | len(projection)]) + projection
+
+    def insert(at: int, end: int, ids: list[bytes]) -> bytes:
+        """Returns the elements from `at` to `end`, with the projection at the end of the element that `ids` lead to."""
+        out = b""
+        while at < end:
+            id_bytes = 9 - content[at].bit_length()
+            name, (length, length_bytes) = content[at : at + id_bytes], _length_at(content, at + id_bytes)
+            body = at + id_bytes + length_bytes
+            is_unknown = length == (1 << 7 * length_bytes) - 1
+            stop = end if is_unknown else min(body + length, end)
+            if ids and name == ids[0]:
+                inner = insert(body, stop, ids[1:]) if ids[1:] else content[body:stop] + added
+                size = content[at + id_bytes : body] if is_unknown else struct.pack(">Q", len(inner) | 1 << 56)
+                out += name + size + inner
+            else:
+                out += content[at:stop]
+            at = stop
+        return out
+
+    segment, tracks, entry, video = (bytes.fromhex(name) for name in ("18538067", "1654AE6B", "AE", "E0"))
+    path.write_bytes(insert(0, len(content), [segment, tracks, entry, video]))
+    plain.unlink()
+    return path

@@ -302,3 +302,18 @@ def test_images_with_16_bits_are_reported(tmp_path: Path) -> None:
     dataset = feedline.open(made.path, fields=[IMAGE])
     with pytest.warns(UserWarning, match="the images have 16 bits per channel and are read as 8 bits"):
         dataset[0]
+
+
+@pytest.mark.filterwarnings("ignore:open. the class folder")
+def test_verify_names_the_files_to_verify(copied: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        feedline.open(copied).verify(decode=True)
+    assert f"feedline verify {copied}/data, and feedline verify --decode {copied}/videos" in str(raised.value)
+    assert feedline.open(copied / "data").verify().sound
+
+    def codes() -> set[str]:
+        return {finding.code for finding in feedline.open(copied / "videos").verify(decode=True).findings}
+
+    assert "undecodable_sample" not in codes()
+    next((copied / "videos").rglob("*.mp4")).write_bytes(b"not a video")
+    assert "undecodable_sample" in codes()

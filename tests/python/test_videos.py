@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import subprocess
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -270,6 +271,18 @@ def test_indexes_are_stored(folder: Path, tmp_path: Path) -> None:
     del dataset
     again = feedline.open(folder, index=tmp_path / "indexes").frames([0])
     assert again[0].video.shape == (1, 3, *made_videos.SIZE)
+
+
+@pytest.mark.parametrize("degrees", [0, 90, 180, -90])
+def test_frames_of_matroska_files_are_rotated_as_ffmpeg_reports(tmp_path: Path, degrees: int) -> None:
+    made_videos.skip_without_ffmpeg()
+    path = made_videos.make_rolled(tmp_path / "rolled.mkv", degrees)
+    probe = ["ffprobe", "-v", "error", "-show_entries", "stream_side_data=rotation", "-of", "csv=p=0", str(path)]
+    reported = subprocess.run(probe, check=True, capture_output=True, text=True).stdout.strip().strip(",")
+    turned = reported and int(float(reported)) % 180 != 0
+    size = made_videos.SIZE[::-1] if turned else made_videos.SIZE
+    truth = made_videos.frames_of(path, size)
+    assert same_frames(feedline.open(path).frames([0, 20])[0].video, truth[[0, 20]])
 
 
 # ---- errors ----

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -118,6 +119,13 @@ def verify_dataset(
 
     Shards are not compared with their checksums.
     """
+    if dataset.format == "lerobot":
+        folder = dataset.source.rstrip("/")
+        raise ConfigError(
+            f"verify: {folder!r} is a LeRobotDataset, whose samples are parts of files; verify the files: "
+            f"feedline verify {shlex.quote(folder + '/data')}, and "
+            f"feedline verify --decode {shlex.quote(folder + '/videos')}"
+        )
     ranks = arguments.integer("verify", "world_size", world_size, 1, _MOST_RANKS)
     arguments.flag("verify", "decode", decode)
     threads = _threads(num_workers)

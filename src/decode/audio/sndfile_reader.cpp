@@ -48,10 +48,10 @@ Result<std::uint64_t> find_last_page(ByteSource& source) {
   return frame == ~std::uint64_t{0} ? 0 : frame;  // no packet ends in that page
 }
 
-// Checks that an Ogg file does not end inside a page, before which libsndfile stops without an error.
+// Checks that an Ogg file ends with a whole page that ends its stream; libsndfile reads others without an error.
 Result<void> check_last_page(ByteSource& source, std::string_view format) {
   constexpr std::uint64_t kMostPage = 27 + 255 + 255 * 255;
-  constexpr std::size_t kVersionAt = 4, kFlagsAt = 5, kSegmentsAt = 26;
+  constexpr std::size_t kVersionAt = 4, kFlagsAt = 5, kSegmentsAt = 26, kEndsStream = 4;
   const std::uint64_t size = source.size(), begin = size - std::min(size, kMostPage);
   FEEDLINE_TRY(const Bytes tail, source.bytes(begin, kMostPage));
   const std::string_view text(reinterpret_cast<const char*>(tail.data()), tail.size());
@@ -62,8 +62,12 @@ Result<void> check_last_page(ByteSource& source, std::string_view format) {
     if (at(kVersionAt) != 0 || at(kFlagsAt) > 7) continue;  // the letters are in a packet
     std::size_t bytes = kSegmentsAt + 1 + at(kSegmentsAt);
     for (std::size_t i = 0; i < at(kSegmentsAt); ++i) bytes += at(kSegmentsAt + 1 + i);
-    if (bytes <= head.size()) return {};
-    break;
+    if (bytes > head.size()) break;
+    if ((at(kFlagsAt) & kEndsStream) != 0) return {};
+    return data_error(std::string(format) +
+                          ": truncated: the last page of Ogg does not end the stream; if the file is complete, write "
+                          "it again, for example with: ffmpeg -i in.ogg -c copy out.ogg",
+                      "decode");
   }
   return data_error(std::string(format) + ": truncated: the file ends inside a page of Ogg", "decode");
 }

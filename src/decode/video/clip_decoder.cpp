@@ -73,7 +73,23 @@ struct ClipDecoder::Impl {
     if (context != nullptr) library.context_free(&context);
   }
   Result<void> plan(const VideoIndex& index, const ShownFrames& shown, std::span<const std::uint64_t> frames);
-  std::uint32_t end_of_run(std::size_t first) const;
+  // Returns the end of the run that begins with wanted frame `first`: a later key frame is nearer than the packets that
+  // are already decoded.
+  std::size_t end_of_run(std::size_t first) const {
+    std::uint32_t last = wanted[first].packet;
+    std::size_t end = first + 1;
+    for (; end < wanted.size() && wanted[end].key <= last; ++end) last = std::max(last, wanted[end].packet);
+    return end;
+  }
+  // The first and last packet of a run.
+  static std::pair<std::uint32_t, std::uint32_t> packets_of(std::span<const Wanted> run) {
+    std::uint32_t begin = run.front().key, last = 0;
+    for (const Wanted& one : run) {
+      begin = std::min(begin, one.key);
+      last = std::max(last, one.packet);
+    }
+    return {begin, last};
+  }
   Result<void> run(const VideoIndex& index, PacketReader& reader, std::span<Wanted> wanted, Effort effort,
                    const Sink& sink);
   Result<void> run_in_order(const VideoIndex& index, PacketReader& reader, const Sink& sink);
@@ -260,11 +276,7 @@ Result<void> ClipDecoder::Impl::plan(const VideoIndex& index, const ShownFrames&
 Result<void> ClipDecoder::Impl::run(const VideoIndex& index, PacketReader& reader, std::span<Wanted> run_wanted,
                                     Effort effort, const Sink& sink) {
   const PacketProbe probe(index);
-  std::uint32_t begin = run_wanted.front().key, last = 0;
-  for (const Wanted& one : run_wanted) {
-    begin = std::min(begin, one.key);
-    last = std::max(last, one.packet);
-  }
+  auto [begin, last] = packets_of(run_wanted);
   if (effort.starts_earlier) {
     while (begin > 0 && !index.packets[--begin].is_key) {
     }
@@ -342,11 +354,7 @@ Result<void> ClipDecoder::decode(const VideoIndex& index, const ShownFrames& sho
   const auto all = [&]() -> Result<void> {
     if (!index.has_times) return impl.run_in_order(index, reader, sink);
     for (std::size_t first = 0; first < impl.wanted.size();) {
-      std::size_t end = first + 1;
-      std::uint32_t last = impl.wanted[first].packet;
-      // a later key frame is nearer than the packets that are already decoded
-      for (; end < impl.wanted.size() && impl.wanted[end].key <= last; ++end)
-        last = std::max(last, impl.wanted[end].packet);
+      const std::size_t end = impl.end_of_run(first);
       const auto run = std::span(impl.wanted).subspan(first, end - first);
       constexpr std::array kEfforts{Effort{}, Effort{.drops = false}, Effort{.drops = false, .starts_earlier = true}};
       for (const Effort effort : kEfforts) {
@@ -373,6 +381,21 @@ Result<void> ClipDecoder::decode(const VideoIndex& index, const ShownFrames& sho
   impl.counts.bytes_fetched += reader.fetched();
   impl.counts.bytes_used += reader.used();
   return done;
+}
+
+Result<std::vector<ByteRange>> ClipDecoder::find_ranges(const VideoIndex& index, const ShownFrames& shown,
+                                                        std::span<const std::uint64_t> frames) {
+  Impl& impl = *impl_;
+  std::vector<ByteRange> ranges;
+  if (index.is_sequential || !index.has_times) return ranges;
+  FEEDLINE_CHECK_OK(impl.plan(index, shown, frames));
+  for (std::size_t first = 0; first < impl.wanted.size();) {
+    const std::size_t end = impl.end_of_run(first);
+    const auto [begin, last] = Impl::packets_of(std::span(impl.wanted).subspan(first, end - first));
+    add_ranges(index, begin, last, ranges);
+    first = end;
+  }
+  return ranges;
 }
 
 Result<std::uint64_t> ClipDecoder::count_frames(const VideoIndex& index, const VideoFile& source) {

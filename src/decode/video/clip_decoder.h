@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "decode/video/ffmpeg_library.h"
+#include "decode/video/packet_reader.h"
 #include "decode/video/video_file.h"
 #include "decode/video/video_index.h"
 #include "feedline/error.h"
@@ -34,6 +35,11 @@ class ClipDecoder {
   // the index.
   Result<void> decode(const VideoIndex& index, const ShownFrames& shown, const VideoFile& source,
                       std::span<const std::uint64_t> frames, const Sink& sink);
+
+  // Returns the ranges of the file that decode() reads for these frames, if nothing is damaged. Empty if the packets
+  // have no positions. Requires and errors: as for decode().
+  Result<std::vector<ByteRange>> find_ranges(const VideoIndex& index, const ShownFrames& shown,
+                                             std::span<const std::uint64_t> frames);
 
   // Decodes all packets of a video without time stamps, and returns the number of frames.
   Result<std::uint64_t> count_frames(const VideoIndex& index, const VideoFile& source);

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "decode/file_bytes.h"
 #include "decode/video/mp4_index.h"
 #include "decode/video/nal_units.h"
 
@@ -25,9 +27,13 @@ constexpr std::array<std::string_view, 27> kCodecs{
     "h263",      "flv1", "vp6f", "theora", "prores", "dnxhd",   "ffv1",       "vvc",        "msmpeg4v3",
     "msmpeg4v2", "wmv1", "wmv2", "wmv3",   "vc1",    "cinepak", "png",        "huffyuv",    "ffvhuff"};
 
+constexpr std::array<std::string_view, 10> kSounds{"aac",  "aac_latm", "mp2",  "mp3", "opus",
+                                                   "flac", "vorbis",   "alac", "ac3", "eac3"};
+
 constexpr int kIoBytes = 1 << 16;
 
-// Finds a packet's bytes in the file. Containers report the position of its block, whose header comes before them.
+}  // namespace
+
 Result<std::optional<std::uint64_t>> locate(const VideoFile& source, const Demuxer::Read& packet,
                                             std::vector<std::byte>& buffer) {
   constexpr std::size_t kMostHeader = 64;
@@ -40,8 +46,6 @@ Result<std::optional<std::uint64_t>> locate(const VideoFile& source, const Demux
       return std::optional(position + head);
   return std::optional<std::uint64_t>();
 }
-
-}  // namespace
 
 int Demuxer::read_bytes(void* opaque, std::uint8_t* buffer, int bytes) {
   Demuxer& self = *static_cast<Demuxer*>(opaque);
@@ -99,31 +103,68 @@ Result<void> Demuxer::open_input() {
   return {};
 }
 
-Result<void> Demuxer::choose(std::optional<int> stream) {
+// The turn that FFmpeg reports, as EXIF's number.
+int Demuxer::orientation(const void* stream) const {
+  const FfmpegLayout& layout = library_.layout;
+  const std::uint8_t* data = nullptr;
+  std::size_t bytes = 0;
+  constexpr unsigned kOfParameters = 61;
+  if (layout.format_major < kOfParameters) {
+    if (library_.stream_side_data != nullptr) data = library_.stream_side_data(stream, ffmpeg::kDisplayMatrix, &bytes);
+  } else {
+    // AVPacketSideData: data, size, type
+    constexpr std::size_t kEach = 24, kSizeAt = 8, kTypeAt = 16;
+    const void* const parameters = member<const void*>(stream, layout.stream.parameters);
+    const auto* const all = member<const std::uint8_t*>(parameters, layout.parameters.side_data);
+    const int count = all != nullptr ? member<int>(parameters, layout.parameters.side_data_count) : 0;
+    for (int i = 0; i < count; ++i) {
+      const std::uint8_t* const one = all + static_cast<std::size_t>(i) * kEach;
+      if (member<int>(one, kTypeAt) != ffmpeg::kDisplayMatrix) continue;
+      data = member<const std::uint8_t*>(one, 0);
+      bytes = member<std::size_t>(one, kSizeAt);
+    }
+  }
+  std::array<std::int32_t, 9> matrix{};
+  if (data == nullptr || bytes < sizeof matrix) return 1;
+  std::memcpy(matrix.data(), data, sizeof matrix);
+  // rotations are computed with rounding, so that a cosine of 0 may be 1 / 65536
+  constexpr std::int32_t kZero = 64;
+  for (std::int32_t& value : matrix)
+    if (std::abs(value) < kZero) value = 0;
+  return orientation_of_matrix(matrix);
+}
+
+Result<void> Demuxer::choose(std::optional<int> stream, int media, int related) {
   const FfmpegLayout& layout = library_.layout;
   const auto count = static_cast<int>(member<unsigned>(format_, layout.context.stream_count));
   const auto stream_at = [&](int i) { return member<void**>(format_, layout.context.streams)[i]; };
-  const auto parameters_of = [&](int i) { return member<const void*>(stream_at(i), layout.stream.parameters); };
-  const auto is_video = [&](int i) {
-    return member<int>(parameters_of(i), layout.parameters.type) == ffmpeg::kVideo &&
+  const auto parameters_of = [&](int i) {
+    return member<const ffmpeg::CodecParameters*>(stream_at(i), layout.stream.parameters);
+  };
+  const auto is_suitable = [&](int i) {
+    return member<int>(parameters_of(i), layout.parameters.type) == media &&
            (member<int>(stream_at(i), layout.stream.disposition) & ffmpeg::kAttachedPicture) == 0;
   };
+  const std::string kind = media == ffmpeg::kVideo ? "video" : "sound";
   int chosen = stream.value_or(-1);
   if (!stream) {
-    chosen = library_.find_best_stream(format_, ffmpeg::kVideo, -1, -1, nullptr, 0);
-    for (int i = 0; i < count && (chosen < 0 || !is_video(chosen)); ++i)
-      if (is_video(i)) chosen = i;
+    chosen = library_.find_best_stream(format_, media, -1, related, nullptr, 0);
+    for (int i = 0; i < count && (chosen < 0 || !is_suitable(chosen)); ++i)
+      if (is_suitable(i)) chosen = i;
   }
-  if (chosen < 0 || chosen >= count || !is_video(chosen)) {
-    std::string videos;
+  if (chosen < 0 || chosen >= count || !is_suitable(chosen)) {
+    std::string streams;
     for (int i = 0; i < count; ++i)
-      if (is_video(i)) videos += (videos.empty() ? "" : ", ") + std::to_string(i);
-    if (videos.empty()) return data_error("the file has no video stream", "format");
-    return data_error(
-        "stream " + std::to_string(chosen) + " is not a video stream of the file; its video streams: " + videos,
-        "format");
+      if (is_suitable(i)) streams += (streams.empty() ? "" : ", ") + std::to_string(i);
+    if (streams.empty()) return data_error("the file has no " + kind + " stream", "format");
+    return data_error("stream " + std::to_string(chosen) + " is not a " + kind + " stream of the file; its " + kind +
+                          " streams: " + streams,
+                      "format");
   }
-  const void* const parameters = parameters_of(chosen);
+  if (media == ffmpeg::kSound)
+    for (int i = 0; i < count; ++i)
+      if (i != chosen) set_member<int>(stream_at(i), layout.stream.discard, ffmpeg::kDiscardAll);
+  const ffmpeg::CodecParameters* const parameters = parameters_ = parameters_of(chosen);
   const auto& at = layout.parameters;
   stream_.file_bytes = source_.size();
   stream_.stream = chosen;
@@ -131,6 +172,7 @@ Result<void> Demuxer::choose(std::optional<int> stream) {
   stream_.tag = member<std::uint32_t>(parameters, at.tag);
   stream_.width = member<int>(parameters, at.width);
   stream_.height = member<int>(parameters, at.height);
+  stream_.orientation = orientation(stream_at(chosen));
   stream_.color_range = member<int>(parameters, at.color_range);
   stream_.colorspace = member<int>(parameters, at.colorspace);
   stream_.time_num = member<int>(stream_at(chosen), layout.stream.time_base);
@@ -139,9 +181,13 @@ Result<void> Demuxer::choose(std::optional<int> stream) {
   if (extradata != nullptr)
     stream_.extradata.assign(extradata, extradata + std::max(member<int>(parameters, at.extradata_bytes), 0));
   if (stream_.time_num <= 0 || stream_.time_den <= 0) return data_error("the stream has no time base", "format");
-  if (std::ranges::find(kCodecs, stream_.codec) == kCodecs.end())
+  const bool is_known = media == ffmpeg::kVideo ? std::ranges::find(kCodecs, stream_.codec) != kCodecs.end()
+                                                : stream_.codec.starts_with("pcm_") ||
+                                                      std::ranges::find(kSounds, stream_.codec) != kSounds.end();
+  if (!is_known)
     return data_error("stream " + std::to_string(chosen) + " has the codec '" + stream_.codec +
-                          "', which is not supported; convert it, for example to H.264",
+                          "', which is not supported; convert it, for example to " +
+                          (media == ffmpeg::kVideo ? "H.264" : "AAC"),
                       "format");
   return {};
 }
@@ -150,7 +196,15 @@ Result<std::unique_ptr<Demuxer>> Demuxer::open(const FfmpegLibrary& library, con
                                                std::optional<int> stream) {
   std::unique_ptr<Demuxer> demuxer(new Demuxer(library, source));
   FEEDLINE_CHECK_OK(demuxer->open_input());
-  FEEDLINE_CHECK_OK(demuxer->choose(stream));
+  FEEDLINE_CHECK_OK(demuxer->choose(stream, ffmpeg::kVideo, -1));
+  return demuxer;
+}
+
+Result<std::unique_ptr<Demuxer>> Demuxer::open_sound(const FfmpegLibrary& library, const VideoFile& source, int video,
+                                                     std::optional<int> stream) {
+  std::unique_ptr<Demuxer> demuxer(new Demuxer(library, source));
+  FEEDLINE_CHECK_OK(demuxer->open_input());
+  FEEDLINE_CHECK_OK(demuxer->choose(stream, ffmpeg::kSound, video));
   return demuxer;
 }
 
@@ -166,9 +220,17 @@ Result<std::optional<Demuxer::Read>> Demuxer::next() {
     const auto* const data = member<const std::byte*>(packet_, at.data);
     const int size = member<int>(packet_, at.size), flags = member<int>(packet_, at.flags);
     if (data == nullptr || size <= 0) continue;
-    return Read{{data, static_cast<std::size_t>(size)},     member<std::int64_t>(packet_, at.pts),
-                member<std::int64_t>(packet_, at.duration), member<std::int64_t>(packet_, at.position),
-                (flags & ffmpeg::kKeyPacket) != 0,          (flags & ffmpeg::kDiscardPacket) != 0};
+    Read read{{data, static_cast<std::size_t>(size)},     member<std::int64_t>(packet_, at.pts),
+              member<std::int64_t>(packet_, at.duration), member<std::int64_t>(packet_, at.position),
+              (flags & ffmpeg::kKeyPacket) != 0,          (flags & ffmpeg::kDiscardPacket) != 0};
+    std::size_t bytes = 0;
+    const std::uint8_t* const skipped = library_.packet_side_data(packet_, ffmpeg::kSkippedSamples, &bytes);
+    if (skipped != nullptr && bytes >= 8) {  // two numbers, low bits first
+      const Bytes numbers = std::as_bytes(std::span(skipped, 8));
+      read.skipped = static_cast<std::uint32_t>(number(numbers.first(4), false));
+      read.skipped_at_end = static_cast<std::uint32_t>(number(numbers.last(4), false));
+    }
+    return read;
   }
 }
 

@@ -39,14 +39,22 @@ SAME(packet.duration, AVPacket, duration);
 SAME(packet.position, AVPacket, pos);
 SAME(frame.data, AVFrame, data);
 SAME(frame.strides, AVFrame, linesize);
+SAME(frame.planes, AVFrame, extended_data);
 SAME(frame.width, AVFrame, width);
 SAME(frame.height, AVFrame, height);
+SAME(frame.samples, AVFrame, nb_samples);
 SAME(frame.format, AVFrame, format);
 SAME(frame.pts, AVFrame, pts);
 SAME(frame.flags, AVFrame, flags);
 SAME(frame.color_range, AVFrame, color_range);
 SAME(frame.colorspace, AVFrame, colorspace);
 SAME(frame.error_flags, AVFrame, decode_error_flags);
+SAME(frame.rate, AVFrame, sample_rate);
+#if LIBAVUTIL_VERSION_MAJOR < 59
+SAME(frame.channels, AVFrame, channels);
+#else
+SAME(frame.channels, AVFrame, ch_layout.nb_channels);
+#endif
 SAME(parameters.type, AVCodecParameters, codec_type);
 SAME(parameters.codec, AVCodecParameters, codec_id);
 SAME(parameters.tag, AVCodecParameters, codec_tag);
@@ -56,9 +64,16 @@ SAME(parameters.width, AVCodecParameters, width);
 SAME(parameters.height, AVCodecParameters, height);
 SAME(parameters.color_range, AVCodecParameters, color_range);
 SAME(parameters.colorspace, AVCodecParameters, color_space);
+#if LIBAVFORMAT_VERSION_MAJOR >= 61
+SAME(parameters.side_data, AVCodecParameters, coded_side_data);
+SAME(parameters.side_data_count, AVCodecParameters, nb_coded_side_data);
+static_assert(sizeof(AVPacketSideData) == 24 && offsetof(AVPacketSideData, size) == 8 &&
+              offsetof(AVPacketSideData, type) == 16);
+#endif
 SAME(stream.parameters, AVStream, codecpar);
 SAME(stream.time_base, AVStream, time_base);
 SAME(stream.disposition, AVStream, disposition);
+SAME(stream.discard, AVStream, discard);
 SAME(context.io, AVFormatContext, pb);
 SAME(context.stream_count, AVFormatContext, nb_streams);
 SAME(context.streams, AVFormatContext, streams);
@@ -67,7 +82,9 @@ static_assert(offsetof(AVCodecDescriptor, id) == 0);
 
 static_assert(ffmpeg::kEndOfFile == AVERROR_EOF && ffmpeg::kAgain == AVERROR(EAGAIN) &&
               ffmpeg::kInvalidData == AVERROR_INVALIDDATA && ffmpeg::kNoMemory == AVERROR(ENOMEM));
-static_assert(ffmpeg::kVideo == AVMEDIA_TYPE_VIDEO && ffmpeg::kKeyPacket == AV_PKT_FLAG_KEY &&
+static_assert(ffmpeg::kVideo == AVMEDIA_TYPE_VIDEO && ffmpeg::kSound == AVMEDIA_TYPE_AUDIO &&
+              ffmpeg::kDiscardAll == AVDISCARD_ALL && ffmpeg::kSkippedSamples == AV_PKT_DATA_SKIP_SAMPLES &&
+              ffmpeg::kDisplayMatrix == AV_PKT_DATA_DISPLAYMATRIX && ffmpeg::kKeyPacket == AV_PKT_FLAG_KEY &&
               ffmpeg::kDiscardPacket == AV_PKT_FLAG_DISCARD && ffmpeg::kRgb24 == AV_PIX_FMT_RGB24 &&
               ffmpeg::kAttachedPicture == AV_DISPOSITION_ATTACHED_PIC && ffmpeg::kFullRange == AVCOL_RANGE_JPEG &&
               ffmpeg::kPaddingBytes == AV_INPUT_BUFFER_PADDING_SIZE && ffmpeg::kSizeOfFile == AVSEEK_SIZE);

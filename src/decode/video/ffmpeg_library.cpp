@@ -81,6 +81,8 @@ const char* find_calls(const Opened& opened, FfmpegLibrary& library) {
   if (library.member == nullptr && missing == nullptr) missing = name;
   FEEDLINE_FFMPEG_CALLS(FEEDLINE_FFMPEG_FIND)
 #undef FEEDLINE_FFMPEG_FIND
+  library.stream_side_data =
+      reinterpret_cast<decltype(library.stream_side_data)>(::dlsym(opened.format, "av_stream_get_side_data"));
   return missing;
 }
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <limits>
 #include <span>
 #include <string>
@@ -136,17 +137,6 @@ struct Movie {
 
 // ---- the description of a track ----
 
-// The matrix {a, b, u, c, d, v, x, y, w} in 16.16 maps a stored point (p, q) to (ap + cq + x, bp + dq + y).
-int orientation_of_matrix(Cursor& cursor) {
-  std::array<std::int32_t, 9> matrix{};
-  for (std::int32_t& value : matrix) value = cursor.i32();
-  const auto sign = [](std::int32_t value) { return value > 0 ? 1 : value < 0 ? -1 : 0; };
-  const int a = sign(matrix[0]), b = sign(matrix[1]), c = sign(matrix[3]), d = sign(matrix[4]);
-  if (b == 0 && c == 0) return a < 0 ? (d < 0 ? 3 : 2) : (d < 0 ? 4 : 1);
-  if (a == 0 && d == 0) return b > 0 ? (c < 0 ? 6 : 5) : (c < 0 ? 7 : 8);
-  return 1;  // not a turn by a right angle
-}
-
 void read_track_header(Bytes content, Track& track) {
   Cursor cursor(content);
   std::uint32_t flags = 0;
@@ -156,7 +146,9 @@ void read_track_header(Bytes content, Track& track) {
   track.id = cursor.u32();
   cursor.take(is_long ? 12 : 8);
   cursor.take(16);  // reserved, layer, group, volume
-  track.index.orientation = orientation_of_matrix(cursor);
+  std::array<std::int32_t, 9> matrix{};
+  for (std::int32_t& value : matrix) value = cursor.i32();
+  track.index.orientation = orientation_of_matrix(matrix);
 }
 
 Result<void> read_edits(Bytes content, Track& track) {
@@ -634,23 +626,39 @@ void add_part(const std::vector<VideoPacket>& packets, const Edit& edit, std::in
 
 // Hides the packets that the edit list excludes. A fragmented file's list only shifts times, as in FFmpeg.
 Result<void> apply_edits(const Track& track, const Movie& movie, VideoIndex& index) {
-  if (track.edits.empty() || movie.is_fragmented) return {};
+  if (track.edits.empty()) return {};
+  if (movie.is_fragmented) {
+    const bool has_delay = track.edits.front().media_time < 0;
+    std::int64_t shift = has_delay ? rescale(track.edits.front().duration, track.scale, movie.scale) : 0;
+    if (track.edits.size() > (has_delay ? 1 : 0)) shift -= std::max<std::int64_t>(track.edits[has_delay].media_time, 0);
+    if (std::abs(shift) > std::numeric_limits<std::int64_t>::max() / 8)
+      return damaged("the edit list's times are out of range");
+    for (VideoPacket& packet : index.packets) packet.pts += shift;
+    return {};
+  }
   constexpr std::size_t kMostEdits = 1000;
   if (track.edits.size() > kMostEdits)
     return damaged("an edit list of " + std::to_string(track.edits.size()) + " parts; up to 1000 are supported");
   std::vector<VideoPacket> shown;
-  std::int64_t begin = 0;
+  std::int64_t begin = 0, empty = 0;
   for (const Edit& edit : track.edits) {
     // 0: to the end
     const std::int64_t duration = edit.duration == 0 ? std::numeric_limits<std::int64_t>::max()
                                                      : rescale(edit.duration, track.scale, movie.scale);
     if (edit.media_time >= 0) add_part(index.packets, edit, duration, begin, shown);
+    if (edit.media_time < 0) empty += duration;
     if (edit.duration != 0) begin += duration;
     if (begin > std::numeric_limits<std::int64_t>::max() / 4) return damaged("the edit list's times are out of range");
     constexpr std::size_t kMostTimes = 16;
     if (shown.size() > index.packets.size() * kMostTimes)
       return damaged("the edit list repeats the same packets more than " + std::to_string(kMostTimes) + " times");
   }
+  // a part that begins within a frame begins with the next frame, without a gap, as in FFmpeg
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const VideoPacket& packet : shown)
+    if (!packet.is_hidden) first = std::min(first, packet.pts);
+  if (first > empty && first != std::numeric_limits<std::int64_t>::max())
+    for (VideoPacket& packet : shown) packet.pts -= first - empty;
   index.packets = std::move(shown);
   return {};
 }
@@ -743,6 +751,14 @@ Result<Movie> read_file(const VideoFile& source) {
 }
 
 }  // namespace
+
+int orientation_of_matrix(std::span<const std::int32_t, 9> matrix) {
+  const auto sign = [](std::int32_t value) { return value > 0 ? 1 : value < 0 ? -1 : 0; };
+  const int a = sign(matrix[0]), b = sign(matrix[1]), c = sign(matrix[3]), d = sign(matrix[4]);
+  if (b == 0 && c == 0) return a < 0 ? (d < 0 ? 3 : 2) : (d < 0 ? 4 : 1);
+  if (a == 0 && d == 0) return b > 0 ? (c < 0 ? 6 : 5) : (c < 0 ? 7 : 8);
+  return 1;
+}
 
 bool is_mp4(Bytes head) {
   return head.size() >= 8 && std::ranges::find(kFirstBoxes, number(head.subspan(4, 4), true)) != kFirstBoxes.end();

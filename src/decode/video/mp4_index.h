@@ -5,6 +5,7 @@
 // reading the media data. The functions have no state and are thread-safe.
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -13,6 +14,10 @@
 #include "feedline/error.h"
 
 namespace feedline::decode {
+
+// Returns EXIF's number of the turn that a display matrix describes: {a, b, u, c, d, v, x, y, w} in 16.16 maps a stored
+// point (p, q) to (ap + cq + x, bp + dq + y). 1 if it is not a turn by right angles.
+int orientation_of_matrix(std::span<const std::int32_t, 9> matrix);
 
 // Returns whether the file begins with a box of the format.
 bool is_mp4(std::span<const std::byte> head);

@@ -13,17 +13,37 @@ constexpr std::uint64_t kMostPacket = 256 << 20;  // a frame of 16384 x 16384 pi
 
 }  // namespace
 
+ByteRange range_from(const VideoIndex& index, std::uint32_t packet, std::uint32_t last) {
+  const VideoPacket& first = index.packets[packet];
+  ByteRange range{first.offset, first.offset + first.bytes};
+  for (std::uint32_t i = packet + 1; i <= last; ++i) {
+    const VideoPacket& next = index.packets[i];
+    if (next.offset < range.end || next.offset - range.end > kMostGap ||
+        next.offset + next.bytes - range.begin > kMostBytes)
+      break;
+    range.end = next.offset + next.bytes;
+  }
+  return range;
+}
+
+void add_ranges(const VideoIndex& index, std::uint32_t first, std::uint32_t last, std::vector<ByteRange>& ranges) {
+  ByteRange range;
+  for (std::uint32_t i = first; i <= last; ++i) {
+    const VideoPacket& packet = index.packets[i];
+    if (packet.bytes == 0 || packet.bytes > kMostPacket) continue;
+    if (packet.offset >= range.begin && packet.offset + packet.bytes <= range.end) continue;
+    range = range_from(index, i, last);
+    ranges.push_back(range);
+  }
+}
+
 Result<void> PacketReader::fetch(std::uint32_t packet, std::uint32_t last) {
   const VideoPacket& first = index_.packets[packet];
   if (first.bytes > kMostPacket)
     return data_error("a packet of " + std::to_string(first.bytes) + " bytes, over the limit of 256 MiB", "decode");
-  begin_ = first.offset;
-  end_ = first.offset + first.bytes;
-  for (std::uint32_t i = packet + 1; i <= last; ++i) {
-    const VideoPacket& next = index_.packets[i];
-    if (next.offset < end_ || next.offset - end_ > kMostGap || next.offset + next.bytes - begin_ > kMostBytes) break;
-    end_ = next.offset + next.bytes;
-  }
+  const ByteRange range = range_from(index_, packet, last);
+  begin_ = range.begin;
+  end_ = range.end;
   room_.resize(end_ - begin_);
   auto read = read_exactly(source_, begin_, room_);
   if (!read) {
@@ -47,7 +67,8 @@ Result<std::span<const std::byte>> PacketReader::read(std::uint32_t packet, std:
 Result<std::span<const std::byte>> PacketReader::read_in_sequence(std::uint32_t packet) {
   if (!demuxer_ || packet < next_) {
     demuxer_.reset();
-    FEEDLINE_TRY(demuxer_, Demuxer::open(library_, source_, index_.stream));
+    FEEDLINE_TRY(demuxer_, media_ == Media::kVideo ? Demuxer::open(library_, source_, index_.stream)
+                                                   : Demuxer::open_sound(library_, source_, -1, index_.stream));
     next_ = 0;
   }
   for (;;) {

@@ -15,7 +15,7 @@
 namespace feedline::decode {
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 constexpr std::uint64_t kSequential = 1, kHasTimes = 2;
 constexpr std::int64_t kMostTime = std::int64_t{1} << 61;  // so that differences do not overflow
 
@@ -171,15 +171,21 @@ ShownFrames::ShownFrames(const VideoIndex& index) : index_(index) {
   std::ranges::stable_sort(packets_, {}, [&](std::uint32_t packet) { return index.packets[packet].pts; });
 }
 
-double ShownFrames::time(std::uint64_t frame) const {
-  const auto passed = static_cast<double>(index_.packets[packet(frame)].pts - index_.packets[packet(0)].pts);
-  return passed * static_cast<double>(index_.time_num) / static_cast<double>(index_.time_den);
+double ShownFrames::seconds(std::int64_t units) const {
+  return static_cast<double>(units) * static_cast<double>(index_.time_num) / static_cast<double>(index_.time_den);
 }
+
+double ShownFrames::time(std::uint64_t frame) const {
+  return seconds(index_.packets[packet(frame)].pts - index_.packets[packet(0)].pts);
+}
+
+double ShownFrames::end(std::uint64_t frame) const { return frame + 1 < count() ? time(frame + 1) : duration(); }
+
+double ShownFrames::start() const { return seconds(index_.packets[packet(0)].pts); }
 
 double ShownFrames::duration() const {
   if (count() == 0) return 0;
-  const auto all = static_cast<double>(index_.end - index_.packets[packet(0)].pts);
-  return all * static_cast<double>(index_.time_num) / static_cast<double>(index_.time_den);
+  return seconds(index_.end - index_.packets[packet(0)].pts);
 }
 
 std::optional<std::uint64_t> ShownFrames::at(double seconds) const {

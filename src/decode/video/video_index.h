@@ -63,6 +63,10 @@ class ShownFrames {
   std::uint32_t packet(std::uint64_t frame) const { return packets_[frame]; }
   // Seconds since the first frame is shown. Requires: the index has times, and frame < count().
   double time(std::uint64_t frame) const;
+  // When the frame's successor is shown, or the video ends, in seconds since the first frame. Requires: as for time().
+  double end(std::uint64_t frame) const;
+  // When the first frame is shown, in seconds of the file's time. Requires: as for time().
+  double start() const;
   // Of all frames, in seconds. Requires: the index has times.
   double duration() const;
   // The frame that is shown at a time: the last one that begins by then. Times count as equal if they differ by less
@@ -71,6 +75,8 @@ class ShownFrames {
   std::optional<std::uint64_t> at(double seconds) const;
 
  private:
+  double seconds(std::int64_t units) const;
+
   const VideoIndex& index_;
   std::vector<std::uint32_t> packets_;
 };

@@ -49,7 +49,7 @@ TEST(VideoIndex, EveryTruncationIsAnError) {
   longer.push_back(std::byte{0});
   EXPECT_FALSE(read_video_index(longer));
   auto other = bytes;
-  other[0] = std::byte{2};
+  other[0] = std::byte{1};
   EXPECT_EQ(read_video_index(other).error().what, "the stored index is of another version");
 }
 
@@ -65,6 +65,8 @@ TEST(ShownFrames, AreOrderedByTimeWithoutHiddenPackets) {
     EXPECT_DOUBLE_EQ(frames.time(i), 0.04 * static_cast<double>(i));
   }
   EXPECT_DOUBLE_EQ(frames.duration(), 0.28);
+  EXPECT_DOUBLE_EQ(frames.end(2), 0.12);
+  EXPECT_DOUBLE_EQ(frames.end(6), 0.28);
 }
 
 TEST(ShownFrames, LastUntilTheNextOne) {

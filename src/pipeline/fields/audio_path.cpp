@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -301,22 +302,54 @@ Result<void> AudioPath::fill(const memory::Record::Field& stored, FieldWork& wor
                           " that collate(\"stack\") requires; use collate(\"pad\")",
                       "decode");
   FEEDLINE_TRY(const ArrayView out, destination(row, {std::int64_t{plan_.channels}, frames}, work));
+  FEEDLINE_CHECK_OK(deliver(*reader, part, work, out.data));
+  work.meter.count(telemetry::Stage::kDecode, started, out.spec.bytes());
+  return {};
+}
+
+Result<void> AudioPath::deliver(decode::AudioReader& reader, const Part& part, FieldWork& work, std::byte* out) const {
+  AudioScratch& scratch = *work.scratch.audio;
+  const decode::AudioInfo& info = reader.info();
   const std::size_t count = part.frames * plan_.channels;
   const bool is_mixed = plan_.audio.mono && info.channels > 1;
   if (plan_.audio.dtype == DType::kFloat32) {
-    const std::span samples(out.as<float>(), count);
-    FEEDLINE_CHECK_OK(read_floats(*reader, part, scratch, work.most_bytes, samples));
-    FEEDLINE_CHECK_OK(change(samples, work, scratch));
-  } else if (part.from == part.to && !is_mixed && plan_.changes.empty() && info.kind == decode::SampleKind::kInteger) {
-    FEEDLINE_CHECK_OK(read_integers(*reader, part, scratch, work.most_bytes, {out.as<std::int16_t>(), count}));
-  } else {
-    std::vector<float>& samples = scratch.floats;
-    samples.resize(count);
-    FEEDLINE_CHECK_OK(read_floats(*reader, part, scratch, work.most_bytes, samples));
-    FEEDLINE_CHECK_OK(change(samples, work, scratch));
-    std::ranges::transform(samples, out.as<std::int16_t>(), decode::to_int16);
+    const std::span samples(reinterpret_cast<float*>(out), count);
+    FEEDLINE_CHECK_OK(read_floats(reader, part, scratch, work.most_bytes, samples));
+    return change(samples, work, scratch);
   }
-  work.meter.count(telemetry::Stage::kDecode, started, out.spec.bytes());
+  const std::span integers(reinterpret_cast<std::int16_t*>(out), count);
+  if (part.from == part.to && !is_mixed && plan_.changes.empty() && info.kind == decode::SampleKind::kInteger)
+    return read_integers(reader, part, scratch, work.most_bytes, integers);
+  std::vector<float>& samples = scratch.floats;
+  samples.resize(count);
+  FEEDLINE_CHECK_OK(read_floats(reader, part, scratch, work.most_bytes, samples));
+  FEEDLINE_CHECK_OK(change(samples, work, scratch));
+  std::ranges::transform(samples, integers.begin(), decode::to_int16);
+  return {};
+}
+
+Result<void> AudioPath::fill_window(decode::AudioReader& reader, std::int64_t begin, std::uint64_t length,
+                                    std::uint64_t frames, FieldWork& work, std::byte* out) const {
+  const decode::AudioInfo& info = reader.info();
+  FEEDLINE_CHECK_OK(check(info));
+  Part part{.window_frames = info.frames};
+  std::tie(part.from, part.to) = ratio_of(info.rate, plan_.rate, 1);
+  const auto all = static_cast<std::int64_t>(decode::resampled_frames(info.frames, part.from, part.to));
+  const std::int64_t from = std::clamp<std::int64_t>(begin, 0, all);
+  const std::int64_t to = std::clamp<std::int64_t>(begin + static_cast<std::int64_t>(frames), from, all);
+  const std::size_t element = size_of(spec().array.dtype);
+  part.begin = static_cast<std::uint64_t>(from);
+  part.frames = static_cast<std::uint64_t>(to - from);
+  if (part.frames == length) return deliver(reader, part, work, out);
+  std::memset(out, 0, length * plan_.channels * element);
+  if (part.frames == 0) return {};
+  std::vector<std::byte>& inside = work.scratch.audio->window;
+  inside.resize(part.frames * plan_.channels * element);
+  FEEDLINE_CHECK_OK(deliver(reader, part, work, inside.data()));
+  const auto skipped = static_cast<std::size_t>(from - begin);
+  for (std::size_t channel = 0; channel < plan_.channels; ++channel)
+    std::memcpy(out + (channel * length + skipped) * element, inside.data() + channel * part.frames * element,
+                part.frames * element);
   return {};
 }
 

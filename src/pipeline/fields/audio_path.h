@@ -59,6 +59,10 @@ class AudioPath final : public FieldPath {
   Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
                        format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
+  // Writes planes of `length` samples, one for each channel: `frames` delivered samples from number `begin` on, and
+  // zeros for those outside the file and after `frames`. out: of the spec's dtype. Requires: frames <= length.
+  Result<void> fill_window(decode::AudioReader& reader, std::int64_t begin, std::uint64_t length, std::uint64_t frames,
+                           FieldWork& work, std::byte* out) const;
 
  private:
   // The frames to deliver.
@@ -69,6 +73,8 @@ class AudioPath final : public FieldPath {
   };
   Result<void> check(const decode::AudioInfo& info) const;
   Result<Part> draw_part(const decode::AudioInfo& info, const memory::TimeRange& range, const FieldWork& work) const;
+  // Reads the part and changes its samples.
+  Result<void> deliver(decode::AudioReader& reader, const Part& part, FieldWork& work, std::byte* out) const;
   Result<void> read_floats(decode::AudioReader& reader, const Part& part, AudioScratch& scratch,
                            std::uint64_t most_bytes, std::span<float> out) const;
   Result<void> read_integers(decode::AudioReader& reader, const Part& part, AudioScratch& scratch,

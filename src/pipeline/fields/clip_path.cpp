@@ -2,10 +2,12 @@
 #include "pipeline/fields/clip_path.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "base/clock.h"
+#include "decode/video/sound_reader.h"
 #include "pipeline/fields/field_scratch.h"
 #include "pipeline/fields/image_input.h"
 #include "pipeline/fields/pixels_path.h"
@@ -29,10 +31,23 @@ Shape ClipPlan::shape_of(const Shape& frame) const {
 }
 
 ClipPath::ClipPath(std::vector<FieldSpec> specs, ClipPlan plan, std::shared_ptr<const transform::Chain> chain,
-                   std::shared_ptr<VideoIndexes> indexes)
-    : FieldPath(std::move(specs)), plan_(std::move(plan)), chain_(std::move(chain)), indexes_(std::move(indexes)) {}
+                   std::shared_ptr<VideoIndexes> indexes, std::unique_ptr<const AudioPath> sound)
+    : FieldPath(std::move(specs)),
+      plan_(std::move(plan)),
+      chain_(std::move(chain)),
+      indexes_(std::move(indexes)),
+      sound_(std::move(sound)) {}
+
+// Returns the sample's video that was fetched in advance, or nullptr.
+static std::shared_ptr<const FetchedVideo> fetched_of(const memory::Record::Field& stored, const FieldWork& work) {
+  const auto& clips = work.scratch.video->fetched;
+  if (!clips || work.record == nullptr) return nullptr;
+  const auto field = static_cast<std::size_t>(&stored - work.record->fields.data());
+  return field < clips->videos.size() ? clips->videos[field] : nullptr;
+}
 
 void ClipPath::add_scratch(FieldScratch& scratch) const {
+  if (sound_) sound_->add_scratch(scratch);
   if (!scratch.video) scratch.video = std::make_unique<VideoScratch>();
   if (plan_.are_images()) {
     if (!scratch.image) scratch.image = std::make_unique<ImageScratch>();
@@ -48,24 +63,55 @@ Result<void> ClipPath::fill_rows(const memory::Record::Field& stored, FieldWork&
   if (plan_.are_images())
     return transform(work, rows.front(), started, stored.images.size(),
                      [&](const auto& sink) { return decode_images(stored, work.scratch, sink); });
-  FEEDLINE_CHECK_OK(scratch.source.open(stored));
+  auto fetched = fetched_of(stored, work);
+  if (fetched)
+    scratch.source.open(std::move(fetched));
+  else
+    FEEDLINE_CHECK_OK(scratch.source.open(stored));
   auto filled = fill_from_video(stored, work, rows, started);
   scratch.source.close();
   return filled;
+}
+
+Result<void> ClipPath::choose(const memory::Record::Field& stored, const IndexedVideo& video,
+                              const base::SampleKey& key, ChosenFrames& chosen) const {
+  if (plan_.clip) return choose_frames(*plan_.clip, video.index, video.shown, base::Random(key, plan_.stream), chosen);
+  if (plan_.frames) return choose_frames(*plan_.frames, video.index, video.shown, chosen);
+  return choose_frames(stored.times, plan_.given->tolerance, video.index, video.shown, chosen);
+}
+
+std::shared_ptr<const FetchedVideo> ClipPath::fetch(const memory::Record::Field& stored, const base::SampleKey& key,
+                                                    FieldScratch& all) const {
+  if (plan_.are_images() || stored.storage == nullptr) return nullptr;
+  VideoScratch& scratch = *all.video;
+  if (!scratch.source.open(stored)) return nullptr;
+  auto fetched = std::make_shared<FetchedVideo>();
+  fetched->reader = scratch.source.reader();
+  fetched->size = scratch.source.size();
+  fetched->key = scratch.source.key();
+  const auto read = [&]() -> Result<void> {
+    FEEDLINE_TRY(const auto video, indexes_->find(scratch.source, plan_.video_stream()));
+    FEEDLINE_CHECK_OK(choose(stored, *video, key, scratch.chosen));
+    FEEDLINE_TRY(const auto ranges, scratch.decoder->find_ranges(video->index, video->shown, scratch.chosen.frames));
+    for (const decode::ByteRange& range : ranges) {
+      std::vector<std::byte> content(range.end - range.begin);
+      FEEDLINE_CHECK_OK(decode::read_exactly(scratch.source, range.begin, content));
+      fetched->ranges.push_back({range.begin, std::move(content)});
+    }
+    return {};
+  };
+  const auto done = read();
+  scratch.source.close();
+  if (!done) return nullptr;
+  return fetched;
 }
 
 Result<void> ClipPath::fill_from_video(const memory::Record::Field& stored, FieldWork& work,
                                        std::span<memory::Row> rows, std::uint64_t started) const {
   VideoScratch& scratch = *work.scratch.video;
   FEEDLINE_TRY(const auto video, indexes_->find(scratch.source, plan_.video_stream()));
-  const auto choose = [&]() -> Result<void> {
-    if (plan_.clip)
-      return choose_frames(*plan_.clip, video->index, video->shown, base::Random(work.key, plan_.stream),
-                           scratch.chosen);
-    if (plan_.frames) return choose_frames(*plan_.frames, video->index, video->shown, scratch.chosen);
-    return choose_frames(stored.times, plan_.given->tolerance, video->index, video->shown, scratch.chosen);
-  };
-  FEEDLINE_CHECK_OK(choose());
+  FEEDLINE_CHECK_OK(choose(stored, *video, work.key, scratch.chosen));
+  if (sound_) FEEDLINE_CHECK_OK(fill_sound(*video, work, rows.back()));
   const auto& frames = scratch.chosen.frames;
   FEEDLINE_CHECK_OK(transform(work, rows.front(), started, frames.size(), [&](const auto& sink) -> Result<void> {
     VideoDecoders::Reserved reserved;
@@ -141,6 +187,39 @@ Result<void> ClipPath::transform(FieldWork& work, memory::Row& row, std::uint64_
   return {};
 }
 
+// Clips that are shorter than the longest one, if the frames' times vary, are followed by zeros.
+Result<void> ClipPath::fill_sound(const IndexedVideo& video, FieldWork& work, memory::Row& row) const {
+  VideoScratch& scratch = *work.scratch.video;
+  if (!video.index.has_times) return data_error("the video has no time stamps; omit audio=True", "decode");
+  FEEDLINE_TRY(const auto track, indexes_->find_sound(scratch.source, video));
+  decode::SoundReader reader(*decode::ffmpeg_library(), track, scratch.source);
+  const auto& frames = scratch.chosen.frames;
+  const auto clips = static_cast<std::size_t>(plan_.clips());
+  const std::size_t each = frames.size() / clips;
+  const AudioPlan& plan = sound_->plan();
+  const auto first_of = [&](std::size_t clip) { return frames[clip * each]; };
+  const auto samples_of = [&](std::size_t clip) {
+    const double seconds = video.shown.end(frames[(clip + 1) * each - 1]) - video.shown.time(first_of(clip));
+    return std::max<std::int64_t>(std::llround(seconds * plan.rate), 0);
+  };
+  std::int64_t longest = 0;
+  for (std::size_t clip = 0; clip < clips; ++clip) longest = std::max(longest, samples_of(clip));
+  Shape shape{std::int64_t{plan.channels}, longest};
+  if (clips > 1) shape = shape.with_front(static_cast<std::int64_t>(clips));
+  const DType dtype = plan.audio.dtype;
+  FEEDLINE_TRY(const auto room, row.item->make_room(shape, dtype, work.most_bytes));
+  const std::size_t bytes = plan.channels * static_cast<std::size_t>(longest) * size_of(dtype);
+  for (std::size_t clip = 0; clip < clips; ++clip) {
+    const double start = video.shown.start() + video.shown.time(first_of(clip)) - track->start_s();
+    const auto samples = static_cast<std::uint64_t>(samples_of(clip));
+    std::byte* const out = room.data() + clip * bytes;
+    FEEDLINE_CHECK_OK(sound_->fill_window(reader, std::llround(start * plan.rate), static_cast<std::uint64_t>(longest),
+                                          samples, work, out));
+  }
+  if (scratch.decoders) scratch.decoders->count_bytes(reader.bytes_fetched(), reader.bytes_used());
+  return {};
+}
+
 Result<void> ClipPath::fill_facts(const IndexedVideo& video, FieldWork& work, std::span<memory::Row> rows) const {
   const ChosenFrames& chosen = work.scratch.video->chosen;
   std::size_t next = 1;
@@ -174,6 +253,8 @@ std::vector<std::string> ClipPath::explain() const {
   std::vector<std::string> lines{plan_.are_images() ? chosen
                                                     : chosen + ", decoded with " + decode::ffmpeg_library()->version};
   for (std::string& line : chain_->explain()) lines.push_back(std::move(line));
+  if (sound_)
+    for (std::string& line : sound_->explain()) lines.push_back("sound: " + std::move(line));
   return lines;
 }
 

@@ -11,12 +11,15 @@
 #include "decode/video/clip_decoder.h"
 #include "feedline/operation.h"
 #include "format/format.h"
+#include "pipeline/fields/audio_path.h"
 #include "pipeline/fields/field_path.h"
 #include "pipeline/media/clip_choice.h"
 #include "pipeline/media/video_indexes.h"
 #include "transform/chain.h"
 
 namespace feedline::pipeline {
+
+struct VideoScratch;
 
 // The frames of each sample: those of clip() or frames(), or those that the format chooses. One of the three is set.
 struct ClipPlan {
@@ -28,6 +31,8 @@ struct ClipPlan {
   std::optional<int> video_stream() const { return clip ? clip->stream : frames ? frames->stream : std::nullopt; }
   bool has_timestamps() const { return clip ? clip->timestamps : frames && frames->timestamps; }
   bool has_pads() const { return clip && clip->pad; }
+  bool has_sound() const { return clip && clip->audio; }
+  int clips() const { return clip ? clip->clips : 1; }
   // (frames,), or (clips, frames) if there are several clips.
   Shape shape() const;
   bool are_images() const { return given && given->tolerance == 0; }  // instead of a video
@@ -36,12 +41,13 @@ struct ClipPlan {
 };
 
 // Clips of a video: the path chooses frames, reads and decodes the packets that they need, and applies the operations
-// on images to each frame, with the same random values. Rows: the frames, their times, and flags of repeated ones.
+// on images to each frame, with the same random values. Rows: the frames, their times, flags of repeated ones, and the
+// sound of the same time.
 // Thread-safe; the state of a thread is in its VideoScratch.
 class ClipPath final : public FieldPath {
  public:
   ClipPath(std::vector<FieldSpec> specs, ClipPlan plan, std::shared_ptr<const transform::Chain> chain,
-           std::shared_ptr<VideoIndexes> indexes);
+           std::shared_ptr<VideoIndexes> indexes, std::unique_ptr<const AudioPath> sound);
 
   void add_scratch(FieldScratch& scratch) const override;
   Result<void> fill(const memory::Record::Field& stored, FieldWork& work, memory::Row& row) const override {
@@ -52,8 +58,14 @@ class ClipPath final : public FieldPath {
   Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
                        format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
+  // Opens the video, chooses the frames of the sample with this key, and reads the bytes that they need. nullptr: the
+  // video is not read from an object in parts, or something failed.
+  std::shared_ptr<const FetchedVideo> fetch(const memory::Record::Field& stored, const base::SampleKey& key,
+                                            FieldScratch& scratch) const;
 
  private:
+  Result<void> choose(const memory::Record::Field& stored, const IndexedVideo& video, const base::SampleKey& key,
+                      ChosenFrames& chosen) const;
   Result<void> fill_from_video(const memory::Record::Field& stored, FieldWork& work, std::span<memory::Row> rows,
                                std::uint64_t started) const;
   // Applies the operations to all frames that `decode` passes to a sink.
@@ -62,11 +74,13 @@ class ClipPath final : public FieldPath {
                          Decode decode) const;
   Result<void> decode_images(const memory::Record::Field& stored, FieldScratch& all,
                              const decode::ClipDecoder::Sink& sink) const;
+  Result<void> fill_sound(const IndexedVideo& video, FieldWork& work, memory::Row& row) const;
   Result<void> fill_facts(const IndexedVideo& video, FieldWork& work, std::span<memory::Row> rows) const;
 
   const ClipPlan plan_;
   const std::shared_ptr<const transform::Chain> chain_;
   const std::shared_ptr<VideoIndexes> indexes_;
+  const std::unique_ptr<const AudioPath> sound_;  // nullptr: not delivered
 };
 
 }  // namespace feedline::pipeline

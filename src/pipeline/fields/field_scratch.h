@@ -83,6 +83,7 @@ struct AudioScratch {
   std::vector<float> read, mixed, resampled;  // interleaved
   std::vector<float> planar, floats, noise;
   std::vector<std::int16_t> read_16;
+  std::vector<std::byte> window;  // the part of a window that is inside the file
 };
 // State of one thread for videos.
 struct VideoScratch {
@@ -91,6 +92,7 @@ struct VideoScratch {
   decode::ImageDecoder images;
   memory::PixelBuffer image;
   VideoSource source;
+  std::shared_ptr<const FetchedClips> fetched;  // for the current sample; nullptr: nothing
   ChosenFrames chosen;
   transform::Drawing drawing;
   transform::Workspace workspace;

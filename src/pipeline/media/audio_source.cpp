@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/random.h"
+#include "cache/checksum.h"
+
 namespace feedline::pipeline {
 namespace {
 
@@ -11,6 +14,11 @@ namespace {
 constexpr std::uint64_t kLeastRead = 16 << 10;
 
 }  // namespace
+
+std::uint64_t key_of(const storage::Storage& storage, const std::string& object, const storage::ObjectStat& stat) {
+  const std::string name = storage.identity(object);
+  return cache::xxh3(std::as_bytes(std::span(name)), base::mix64(stat.bytes + base::mix64(stat.stamp())));
+}
 
 Result<void> AudioSource::open(const memory::Record::Field& stored) {
   if (stored.storage != nullptr) return open(*stored.storage, stored.object);
@@ -23,8 +31,9 @@ Result<void> AudioSource::open(const memory::Record::Field& stored) {
 Result<void> AudioSource::open(const storage::Storage& storage, const std::string& object) {
   close();
   FEEDLINE_TRY(reader_, storage.open(object, storage::Access::kRead));
-  FEEDLINE_TRY(const storage::ObjectStat stat, reader_->stat());
+  FEEDLINE_TRY(const storage::ObjectStat stat, reader_->version());
   size_ = stat.bytes;
+  key_ = key_of(storage, object, stat);
   if (size_ == 0) return data_error("an empty file", "format");
   return {};
 }
@@ -32,6 +41,7 @@ Result<void> AudioSource::open(const storage::Storage& storage, const std::strin
 void AudioSource::close() {
   reader_.reset();
   memory_ = {};
+  key_.reset();
   size_ = bytes_read_ = buffered_at_ = buffered_ = 0;
 }
 

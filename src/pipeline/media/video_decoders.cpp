@@ -42,6 +42,12 @@ void VideoDecoders::count(const decode::ClipDecoder::Counts& before, const decod
   stats_.bytes_used += after.bytes_used - before.bytes_used;
 }
 
+void VideoDecoders::count_bytes(std::uint64_t fetched, std::uint64_t used) {
+  const std::lock_guard lock(mutex_);
+  stats_.bytes_fetched += fetched;
+  stats_.bytes_used += used;
+}
+
 VideoStats VideoDecoders::stats() const {
   const std::lock_guard lock(mutex_);
   VideoStats stats = stats_;

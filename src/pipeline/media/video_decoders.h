@@ -47,6 +47,8 @@ class VideoDecoders {
   // decoder needs more than the budget.
   Result<Reserved> reserve(const decode::VideoIndex& index);
   void count(const decode::ClipDecoder::Counts& before, const decode::ClipDecoder::Counts& after);
+  // Counts bytes that were read for the sound of clips.
+  void count_bytes(std::uint64_t fetched, std::uint64_t used);
   VideoStats stats() const;
 
  private:

@@ -10,6 +10,7 @@
 #include "format/shards/each_shard.h"
 #include "memory/sample_limit.h"
 #include "pipeline/fields/audio_path.h"
+#include "pipeline/media/audio_headers.h"
 #include "pipeline/media/audio_source.h"
 
 namespace feedline::pipeline {
@@ -23,15 +24,13 @@ struct AudioField {
   const AudioPlan* plan = nullptr;
 };
 
-Result<std::uint64_t> length_of(const memory::Record::Field& stored, const AudioPlan& plan, AudioSource& source) {
+Result<std::uint64_t> length_of(const memory::Record::Field& stored, const AudioPlan& plan, AudioHeaders& headers,
+                                AudioSource& source) {
   if (stored.absent) return 0;
   if (stored.range.duration >= 0)
     return plan.longest(static_cast<std::uint64_t>(std::llround(stored.range.duration * plan.rate)), plan.rate);
-  FEEDLINE_CHECK_OK(source.open(stored));
-  const auto reader = decode::open_audio(source);
-  source.close();
-  if (!reader) return std::unexpected(reader.error());
-  const decode::AudioInfo& info = (*reader)->info();
+  FEEDLINE_TRY(const AudioLength length, headers.find(stored, source));
+  const decode::AudioInfo info{.rate = length.rate, .frames = length.frames};
   FEEDLINE_TRY(const AudioWindow window, window_of(stored.range, info));
   return plan.longest(window.end - window.begin, info.rate);
 }
@@ -46,6 +45,7 @@ Result<AudioLengths> audio_lengths(const Recipe& recipe) {
   if (fields.empty())
     return config_error("loader: max_seconds is for audio, but the samples of \"" + recipe.dataset + "\" have none");
   AudioLengths lengths{fields.front().plan->rate, {}};
+  const auto headers = recipe.audio_headers ? recipe.audio_headers : AudioHeaders::in_memory();
   const std::uint64_t size = recipe.records->size(), blocks = (size + kBlockSamples - 1) / kBlockSamples;
   const auto read_block = [&](std::size_t block) -> Result<std::vector<std::uint64_t>> {
     std::vector<std::uint64_t> some;
@@ -58,7 +58,7 @@ Result<AudioLengths> audio_lengths(const Recipe& recipe) {
         return std::unexpected(with_location(std::move(read).error(), recipe, i));
       std::uint64_t longest = 1;
       for (const AudioField& field : fields) {
-        auto length = length_of(record.fields[field.index], *field.plan, source);
+        auto length = length_of(record.fields[field.index], *field.plan, *headers, source);
         if (!length) {
           Error error = std::move(length).error();
           error.what = "field '" + recipe.format->fields()[field.index].name + "': " + error.what;
@@ -72,6 +72,7 @@ Result<AudioLengths> audio_lengths(const Recipe& recipe) {
     return some;
   };
   FEEDLINE_TRY(const auto all, format::each_shard<std::vector<std::uint64_t>>(blocks, read_block));
+  headers->write();
   lengths.samples.reserve(size);
   for (const auto& some : all) lengths.samples.insert(lengths.samples.end(), some.begin(), some.end());
   return lengths;

@@ -40,21 +40,29 @@ void FetchOrder::forget(Past& past) {
 }
 
 // Returns nullopt at the end of the samples that the caller has given.
-std::optional<std::uint64_t> FetchOrder::next_given() {
+std::optional<FetchOrder::Row> FetchOrder::next_given() {
   if (next_.batch < given_.first) next_ = {.batch = given_.first, .is_given = true};
   for (; next_.batch - given_.first < given_.samples.size(); ++next_.batch, next_.row = 0) {
     const auto& samples = given_.samples[next_.batch - given_.first];
-    if (next_.row < samples.size()) return samples[next_.row++];
+    if (next_.row < samples.size()) return Row{.sample = samples[next_.row++]};
   }
   return std::nullopt;
 }
 
 std::optional<std::uint64_t> FetchOrder::next() {
+  const auto row = next_row();
+  return row ? std::optional(row->sample) : std::nullopt;
+}
+
+std::optional<FetchOrder::Row> FetchOrder::next_row() {
   if (next_.is_given) return next_given();
   if (!next_.plan) return std::nullopt;
   const plan::Plan& plan = *next_.plan;
   for (; next_.batch < plan.batches(); ++next_.batch, next_.row = 0)
-    if (next_.row < plan.rows(next_.batch)) return plan.at(next_.batch * plan_.ranks.batch_rows + next_.row++).sample;
+    if (next_.row < plan.rows(next_.batch)) {
+      const auto placed = plan.at(next_.batch * plan_.ranks.batch_rows + next_.row++);
+      return Row{next_.epoch, placed.sample, placed.draw};
+    }
   return std::nullopt;
 }
 

@@ -46,6 +46,11 @@ class FetchOrder {
 
   // Returns nullopt if there is no order to follow, or at its end.
   std::optional<std::uint64_t> next();
+  // The same with the key of the sample's random draws, which is 0 for samples that the caller gives.
+  struct Row {
+    std::uint64_t epoch = 0, sample = 0, draw = 0;
+  };
+  std::optional<Row> next_row();
   // Returns whether the end of an epoch is reached and another epoch is likely to follow. Planning the next epoch takes
   // time: pass its number and plan to follow(), with the value that ended() returned before.
   bool needs_next_epoch() const;
@@ -73,7 +78,7 @@ class FetchOrder {
     std::uint64_t first = 0;
     std::deque<std::vector<std::uint64_t>> samples;
   };
-  std::optional<std::uint64_t> next_given();
+  std::optional<Row> next_given();
 
   const PipelinePlan& plan_;
   const std::uint64_t slack_;

@@ -30,6 +30,7 @@
 #include "pipeline/fields/views_path.h"
 #include "pipeline/fields/volume_path.h"
 #include "pipeline/media/audio_source.h"
+#include "pipeline/media/video_source.h"
 #include "pipeline/sample/mapping.h"
 #include "pipeline/sample/view_point.h"
 #include "text/utf8.h"
@@ -317,6 +318,36 @@ Result<std::optional<ClipPlan>> clip_plan_of(const Field& field, const FieldStag
   return plan;
 }
 
+// Returns the path that delivers the sound of clips.
+Result<std::unique_ptr<const AudioPath>> make_sound_path(const Field& video, const ClipPlan& plan,
+                                                         const FieldStages& stages, BatchForm of_video) {
+  const std::string name = sound_of(video.name);
+  if (std::ranges::count(stages.records.fields(), name, &Field::name) > 0)
+    return config_error("clip: the sound of '" + video.name + "' is delivered as '" + name +
+                        "', but the samples have a field with this name; rename it in fields= of open()");
+  FEEDLINE_TRY(const decode::AudioInfo first,
+               first_of(video, stages, [&](const memory::Record::Field& stored) -> Result<decode::AudioInfo> {
+                 VideoSource source;
+                 FEEDLINE_CHECK_OK(source.open(stored));
+                 FEEDLINE_TRY(const auto indexed, stages.videos->find(source, plan.video_stream()));
+                 FEEDLINE_TRY(const auto sound, stages.videos->find_sound(source, *indexed));
+                 return decode::AudioInfo{.rate = sound->rate, .channels = sound->channels};
+               }));
+  FEEDLINE_TRY(AudioPlan audio, plan_audio(transform::operations_for(stages.operations, name), first));
+  if (audio.audio.offset != 0 || audio.audio.duration || audio.speed)
+    return config_error(std::string(audio.speed ? "speed_perturbation" : "audio: offset= and duration=") +
+                        ": the sound of a clip has the times of its frames; omit " +
+                        (audio.speed ? "the operation" : "them"));
+  const bool is_list = of_video == BatchForm::kList || stages.rows_for == RowsFor::kSingleSamples ||
+                       (stages.map != nullptr && stages.map->takes(name));
+  Shape shape{is_list ? kAnyLength : std::int64_t{audio.channels}, kAnyLength};
+  if (plan.clips() > 1) shape = shape.with_front(is_list ? kAnyLength : std::int64_t{plan.clips()});
+  const BatchForm form = is_list ? BatchForm::kList : BatchForm::kPadded;
+  const DType dtype = audio.audio.dtype;
+  return std::make_unique<const AudioPath>(FieldSpec{.name = name, .array = {dtype, shape}, .form = form},
+                                           std::move(audio));
+}
+
 // Without clip() or frames(), videos are delivered as they are stored.
 Made make_clip_path(const Field& field, const FieldStages& stages, BatchForm form) {
   FEEDLINE_TRY(auto plan, clip_plan_of(field, stages));
@@ -340,7 +371,13 @@ Made make_clip_path(const Field& field, const FieldStages& stages, BatchForm for
     specs.push_back({.name = field.name + "_timestamps", .array = {DType::kFloat64, plan->shape()}, .form = of_facts});
   if (plan->has_pads())
     specs.push_back({.name = field.name + "_is_pad", .array = {DType::kBool, plan->shape()}, .form = of_facts});
-  return std::make_shared<const ClipPath>(std::move(specs), *std::move(plan), std::move(chain), stages.videos);
+  std::unique_ptr<const AudioPath> sound;
+  if (plan->has_sound()) {
+    FEEDLINE_TRY(sound, make_sound_path(field, *plan, stages, form));
+    specs.push_back(sound->spec());
+  }
+  return std::make_shared<const ClipPath>(std::move(specs), *std::move(plan), std::move(chain), stages.videos,
+                                          std::move(sound));
 }
 
 // The delivered patch has the dtype and, in dense batches, the shape of the first sample's.
@@ -553,6 +590,8 @@ std::string what_can(const Field& field) {
   add(BatchForm::kList, "list");
   return "use " + text;
 }
+
+std::string sound_of(const std::string& video) { return video == "video" ? "audio" : video + "_audio"; }
 
 std::vector<std::string> labels_of_boxes(const std::vector<Operation>& operations) {
   for (const Operation& operation : operations)

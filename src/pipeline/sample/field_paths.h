@@ -41,6 +41,9 @@ std::string what_can(const format::FieldDescription& field);
 // Returns the fields that sanitize_bounding_boxes names as labels, with one row per box.
 std::vector<std::string> labels_of_boxes(const std::vector<Operation>& operations);
 
+// Returns the name of the field with the sound of a video's clips.
+std::string sound_of(const std::string& video);
+
 // Returns the path for a field of this kind. kConfig: the operations do not produce rows of the same shape.
 Result<std::shared_ptr<const FieldPath>> make_field_path(const format::FieldDescription& field,
                                                          const FieldStages& stages);

@@ -47,6 +47,23 @@ bool is_pixels(const format::FieldDescription& field) {
 
 bool is_for_videos(const Operation& operation) { return operation->properties().is_for_videos(); }
 
+// Adds the sound of clips to the fields.
+std::vector<format::FieldDescription> with_sounds(std::vector<format::FieldDescription> fields,
+                                                  const std::vector<Operation>& operations) {
+  const std::size_t stored = fields.size();
+  for (std::size_t i = 0; i < stored; ++i) {
+    if (!is_video(fields[i])) continue;
+    const auto own = transform::operations_for(operations, fields[i].name);
+    const auto has_sound = [](const Operation& operation) {
+      const op::Clip* const clip = operation->properties().clip;
+      return clip != nullptr && clip->audio;
+    };
+    if (!std::ranges::any_of(own, has_sound)) continue;
+    fields.push_back({.name = sound_of(fields[i].name), .kind = format::FieldKind::kAudio});
+  }
+  return fields;
+}
+
 bool is_target(const format::FieldDescription& field) {
   return field.kind == format::FieldKind::kBoxes || field.kind == format::FieldKind::kKeypoints;
 }
@@ -220,6 +237,7 @@ void take_source(Recipe& recipe, const Source& source) {
   recipe.seen_depth = source.seen_depth();
   recipe.checkpoints = source.checkpoints();
   recipe.videos = source.videos();
+  recipe.audio_headers = source.audio_headers();
   recipe.foreground = source.foreground();
   recipe.ragged = format::is_ragged(*recipe.format);
 }
@@ -240,7 +258,7 @@ Result<void> take_rows(Recipe& recipe, const std::vector<Operation>& operations,
 Result<void> check_pixels(const Recipe& recipe, const std::vector<Operation>& operations, std::optional<DType> dtype) {
   const auto& fields = recipe.format->fields();
   const auto of_audio = std::ranges::find_if(operations, &is_for_audio);
-  if (of_audio != operations.end() && std::ranges::none_of(fields, &is_audio))
+  if (of_audio != operations.end() && std::ranges::none_of(with_sounds(fields, operations), &is_audio))
     return config_error(std::string(name_of(*of_audio)) + ": the samples of \"" + recipe.dataset + "\" have no audio");
   const auto of_videos = std::ranges::find_if(operations, &is_for_videos);
   if (of_videos != operations.end() && std::ranges::none_of(fields, &is_video))
@@ -400,7 +418,7 @@ Result<Collation> make_collation(BatchForm form, std::vector<std::string> names,
 Result<void> check_operations(const Source& source, const std::vector<Operation>& operations,
                               const std::optional<CachePoint>& cache, const MapPoint* map, const ViewPoint* views) {
   const auto& stored = source.format()->fields();
-  const auto fields = fields_behind(stored, views);
+  const auto fields = with_sounds(fields_behind(stored, views), operations);
   if (map != nullptr) FEEDLINE_CHECK_OK(check_map(source, operations, *map, views));
   bool is_chosen = false;
   for (std::size_t i = 0; i < operations.size(); ++i) {

@@ -32,6 +32,7 @@ struct DeviceElements;
 
 namespace feedline::pipeline {
 
+class AudioHeaders;
 class DeepPath;
 class FieldPath;
 class ForegroundIndex;
@@ -110,6 +111,7 @@ struct Recipe {
   std::shared_ptr<const plan::Mixture> mixture;  // nullptr: every sample once per epoch
   std::shared_ptr<SeenDepth> seen_depth;         // of the source
   std::shared_ptr<VideoIndexes> videos;          // of the source
+  std::shared_ptr<AudioHeaders> audio_headers;   // of the source; nullptr: not stored
   std::shared_ptr<ForegroundIndex> foreground;   // of the source's label volumes; nullptr: there are no volumes
   bool has_clips = false;                        // clips of videos: only parts of files are read
   std::shared_ptr<ImageCheckpoints> checkpoints;  // of the source; nullptr: JPEGs are decoded from their start

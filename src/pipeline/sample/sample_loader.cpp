@@ -11,6 +11,7 @@
 #include "pipeline/fields/pixel_cache.h"
 #include "pipeline/fields/pixels_path.h"
 #include "pipeline/fields/target_path.h"
+#include "pipeline/sample/clip_reader.h"
 #include "pipeline/sample/image_checkpoints.h"
 #include "pipeline/sample/mapping.h"
 
@@ -28,8 +29,9 @@ constexpr std::size_t kRetainedBytes = std::size_t{32} << 20;
 
 SampleLoader::SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters,
                            std::unique_ptr<RecordReader> reader, std::uint64_t most_bytes,
-                           std::shared_ptr<FunctionWatch> watch, std::shared_ptr<VideoDecoders> decoders)
-    : recipe_(std::move(recipe)), reader_(std::move(reader)), meter_(counters) {
+                           std::shared_ptr<FunctionWatch> watch, std::shared_ptr<VideoDecoders> decoders,
+                           ClipReader* clips)
+    : recipe_(std::move(recipe)), reader_(std::move(reader)), clips_(clips), meter_(counters) {
   record_.most_bytes = most_bytes;
   record_.defers_audio = recipe_->cache == nullptr;
   record_.defers_videos = recipe_->has_clips;
@@ -198,11 +200,13 @@ Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
   scratch_.begin_sample();
   FEEDLINE_TRY(const auto stored_rows, stored_rows_of(job));
+  if (clips_ != nullptr) scratch_.video->fetched = clips_->take(job.plan_row, job.index, job.key);
   Result<void> filled;
   filled = draw_boxes(work, job.index);
   if (filled && recipe_->images > 0) filled = fill_field(recipe_->image_field, job, stored_rows, work);
   if (filled) filled = fill_all_but_image(job, stored_rows, work);
   if (filled) filled = finish_fields(job);
+  if (clips_ != nullptr) scratch_.video->fetched.reset();
   if (!filled) return located(std::move(filled).error(), job.index);
   return {};
 }

@@ -24,6 +24,8 @@
 
 namespace feedline::pipeline {
 
+class ClipReader;
+
 // Loads samples: reads the record, and then each field's path fills its row. For formats that store samples as rows,
 // the format fills the rows. Contains the scratch memory of one thread and must not be shared.
 class SampleLoader {
@@ -31,10 +33,11 @@ class SampleLoader {
   // counters: the thread's counters, which must outlive the loader, or nullptr to count nothing. reader: reads records
   // that may be prefetched; nullptr to read them from the recipe's format. most_bytes: the maximum size of a stored
   // sample (see memory/sample_limit.h). watch: tracks the thread's calls to the recipe's function, or nullptr.
-  // decoders: bounds the memory of the loader's video decoders, or nullptr.
+  // decoders: bounds the memory of the loader's video decoders, or nullptr. clips: the read-ahead of clips, or nullptr.
   SampleLoader(std::shared_ptr<const Recipe> recipe, telemetry::ThreadCounters* counters,
                std::unique_ptr<RecordReader> reader = nullptr, std::uint64_t most_bytes = memory::usual_sample_limit(),
-               std::shared_ptr<FunctionWatch> watch = nullptr, std::shared_ptr<VideoDecoders> decoders = nullptr);
+               std::shared_ptr<FunctionWatch> watch = nullptr, std::shared_ptr<VideoDecoders> decoders = nullptr,
+               ClipReader* clips = nullptr);
 
   struct Job {
     std::uint64_t index = 0;
@@ -107,6 +110,7 @@ class SampleLoader {
 
   std::shared_ptr<const Recipe> recipe_;
   const std::unique_ptr<RecordReader> reader_;
+  ClipReader* const clips_;
   StageMeter meter_;
   memory::Record record_;
   format::PixelRecordBuilder prepared_;

@@ -25,6 +25,7 @@
 #include "format/volumes/volume_format.h"
 #include "memory/sample_limit.h"
 #include "pipeline/fields/foreground.h"
+#include "pipeline/media/audio_headers.h"
 #include "pipeline/media/video_indexes.h"
 #include "pipeline/sample/image_checkpoints.h"
 #include "plan/mixture.h"
@@ -85,6 +86,7 @@ Result<std::shared_ptr<const storage::Storage>> wrapped(std::shared_ptr<const st
 }
 
 bool is_image(const format::FieldDescription& field) { return field.kind == format::FieldKind::kImage; }
+bool is_audio(const format::FieldDescription& field) { return field.kind == format::FieldKind::kAudio; }
 bool is_video(const format::FieldDescription& field) { return field.kind == format::FieldKind::kVideo; }
 
 }  // namespace
@@ -113,10 +115,16 @@ Result<Source> Source::open(const std::string& source, const OpenOptions& option
   made.notes_ = asked.notes->lines();
   if (options.checkpoints && std::ranges::any_of(made.format_->fields(), is_image))
     made.checkpoints_ = ImageCheckpoints::of_source(*located.storage, located.source, options.index_directory);
-  if (std::ranges::any_of(made.format_->fields(), is_video))
-    made.videos_ = VideoIndexes::of_source(*located.storage, located.source, options.index_directory);
+  made.find_media_indexes(*located.storage, located.source, options.index_directory);
   if (std::string note = located.storage->note(); !note.empty()) made.notes_.push_back(std::move(note));
   return made;
+}
+
+void Source::find_media_indexes(const storage::Storage& storage, const std::string& source,
+                                const std::string& directory) {
+  if (std::ranges::any_of(format_->fields(), is_video)) videos_ = VideoIndexes::of_source(storage, source, directory);
+  if (std::ranges::any_of(format_->fields(), is_audio))
+    audio_headers_ = AudioHeaders::of_source(storage, source, directory);
 }
 
 Result<Source> Source::arrays(std::vector<NamedArray> arrays) {
@@ -134,7 +142,7 @@ Result<Source> Source::rows(RowOptions options) {
   FEEDLINE_TRY(auto opened, format::RowsFormat::open(std::move(options), wrap));
   Source made(std::move(name), std::move(opened));
   if (std::ranges::any_of(made.format_->fields(), is_image)) made.checkpoints_ = ImageCheckpoints::in_memory();
-  if (std::ranges::any_of(made.format_->fields(), is_video)) made.videos_ = VideoIndexes::in_memory();
+  made.find_media_indexes(*storage::local_storage(), made.name_, {});
   return made;
 }
 
@@ -148,7 +156,7 @@ Result<Source> Source::episodes(EpisodeOptions options, const std::vector<Source
   const auto wrap = [given = options.options](auto storage) { return wrapped(std::move(storage), given); };
   FEEDLINE_TRY(auto opened, format::EpisodeFormat::open(std::move(options), std::move(formats), wrap));
   Source made(std::move(name), std::move(opened));
-  made.videos_ = VideoIndexes::in_memory();
+  made.find_media_indexes(*storage::local_storage(), made.name_, {});
   return made;
 }
 

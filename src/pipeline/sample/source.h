@@ -29,8 +29,13 @@ namespace feedline::plan {
 struct Mixture;
 }
 
+namespace feedline::storage {
+class Storage;
+}
+
 namespace feedline::pipeline {
 
+class AudioHeaders;
 class ForegroundIndex;
 class ImageCheckpoints;
 class VideoIndexes;
@@ -108,9 +113,13 @@ class Source {
   const std::shared_ptr<SeenDepth>& seen_depth() const { return seen_depth_; }
   const std::shared_ptr<ImageCheckpoints>& checkpoints() const { return checkpoints_; }  // nullptr: disabled
   const std::shared_ptr<VideoIndexes>& videos() const { return videos_; }                // nullptr: no videos
+  const std::shared_ptr<AudioHeaders>& audio_headers() const { return audio_headers_; }  // nullptr: not stored
   const std::shared_ptr<ForegroundIndex>& foreground() const { return foreground_; }     // nullptr: no volumes
 
  private:
+  // Opens the stored indexes of videos and audio files; directory: as for VideoIndexes::of_source.
+  void find_media_indexes(const storage::Storage& storage, const std::string& source, const std::string& directory);
+
   std::string name_;
   std::shared_ptr<const format::Format> format_;
   std::shared_ptr<const plan::Mixture> mixture_;  // nullptr: every sample once per epoch
@@ -119,6 +128,7 @@ class Source {
   std::shared_ptr<SeenDepth> seen_depth_ = std::make_shared<SeenDepth>();
   std::shared_ptr<ImageCheckpoints> checkpoints_;
   std::shared_ptr<VideoIndexes> videos_;
+  std::shared_ptr<AudioHeaders> audio_headers_;
   std::shared_ptr<ForegroundIndex> foreground_;
 };
 

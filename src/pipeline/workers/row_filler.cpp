@@ -30,13 +30,13 @@ std::uint64_t RowFiller::grain(const Recipe& recipe, std::uint64_t most_rows, in
 RowFiller::RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
                      telemetry::ThreadCounters* counters, ReadAhead* ahead, std::uint64_t most_bytes,
                      const std::shared_ptr<FunctionWatch>& watch, const BatchMix* mix,
-                     const std::shared_ptr<VideoDecoders>& decoders)
+                     const std::shared_ptr<VideoDecoders>& decoders, ClipReader* clips)
     : recipe_(std::move(recipe)),
       policy_(policy),
       seed_(seed),
       mix_(mix),
-      loader_(recipe_, counters, ahead ? ahead->reader() : nullptr, most_bytes, watch, decoders),
-      second_(recipe_, counters, ahead ? ahead->reader() : nullptr, most_bytes, watch, decoders) {}
+      loader_(recipe_, counters, ahead ? ahead->reader() : nullptr, most_bytes, watch, decoders, clips),
+      second_(recipe_, counters, ahead ? ahead->reader() : nullptr, most_bytes, watch, decoders, clips) {}
 
 std::span<RowFiller::Noted> RowFiller::fill(const Ticket& ticket, std::uint64_t epoch,
                                             std::atomic<std::uint64_t>& at_row) {

@@ -19,6 +19,7 @@
 namespace feedline::pipeline {
 
 class BatchMix;
+class ClipReader;
 class ReadAhead;
 
 class RowFiller {
@@ -26,12 +27,12 @@ class RowFiller {
   // policy, counters, ahead and mix must outlive this object. counters: the thread's counters. ahead: the read-ahead,
   // or nullptr. most_bytes: the maximum size of a stored sample. watch: tracks the thread's calls to the recipe's
   // function, or nullptr. mix: checks that rows can be mixed, or nullptr.
-  // decoders: as for SampleLoader.
+  // decoders, clips: as for SampleLoader.
   RowFiller(std::shared_ptr<const Recipe> recipe, const BadSamplePolicy& policy, std::uint64_t seed,
             telemetry::ThreadCounters* counters, ReadAhead* ahead,
             std::uint64_t most_bytes = memory::usual_sample_limit(),
             const std::shared_ptr<FunctionWatch>& watch = nullptr, const BatchMix* mix = nullptr,
-            const std::shared_ptr<VideoDecoders>& decoders = nullptr);
+            const std::shared_ptr<VideoDecoders>& decoders = nullptr, ClipReader* clips = nullptr);
 
   // A row that was not filled with its own sample.
   struct Noted {

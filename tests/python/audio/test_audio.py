@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 import tarfile
 from pathlib import Path
@@ -278,6 +279,29 @@ def test_batches_by_duration(tmp_path: Path) -> None:
         data.loader(max_seconds=0.5)
     with pytest.raises(feedline.ConfigError, match="max_seconds is for audio"):
         feedline.files(["a.jpg"]).resize((4, 4)).loader(max_seconds=1.0)
+
+
+def test_durations_are_stored(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for i in range(80):
+        write_wav(folder / f"{i:02}.wav", signal(0.1 + 0.01 * i, seed=i))
+
+    def rows() -> list[int]:
+        data = feedline.open(folder, index=tmp_path / "index")
+        return [len(batch.audio) for batch in data.loader(max_seconds=3.0, **numpy_batches)]
+
+    before = rows()
+    assert list((tmp_path / "index").rglob("*.feedline-audio"))
+    damaged = folder / "79.wav"
+    content, times = damaged.read_bytes(), damaged.stat()
+    damaged.write_bytes(b"\0" * len(content))
+    os.utime(damaged, ns=(times.st_atime_ns, times.st_mtime_ns))
+    data = feedline.open(folder, index=tmp_path / "index")
+    assert len(data.loader(max_seconds=3.0, **numpy_batches)) == len(before)  # reads no header
+    damaged.write_bytes(content[:-1600])  # a changed file is read again
+    with pytest.raises(feedline.DataError, match=r"79\.wav"):
+        data.loader(max_seconds=3.0, **numpy_batches)
 
 
 def test_gain_is_drawn_in_decibels(folder: Path) -> None:

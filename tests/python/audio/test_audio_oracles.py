@@ -75,8 +75,9 @@ def test_truncated_and_corrupt_files_are_errors(tmp_path: Path, kind: str, subty
     with pytest.raises(feedline.DataError, match=rf"(truncated|damaged).*{path.name}"):
         data[0]
     if kind == "OGG":
-        path.write_bytes(content[: content.rindex(b"OggS")])  # its length is that of the last page
-        assert 0 < data[0].audio.shape[1] < 3 * RATE
+        path.write_bytes(content[: content.rindex(b"OggS")])  # between two pages
+        with pytest.raises(feedline.DataError, match=rf"the last page of Ogg does not end the stream.*{path.name}"):
+            data[0]
     path.write_bytes(content[:20])
     with pytest.raises(feedline.Error, match=path.name):
         feedline.files([path])[0]

@@ -42,6 +42,7 @@ class Videos(Operations):
         seconds: float | None = None,
         timestamps: bool = False,
         pad: bool = False,
+        audio: bool = False,
         stream: int | None = None,
         fields: Fields = None,
     ) -> Self:
@@ -64,6 +65,10 @@ class Videos(Operations):
                 the first frame of the video.
             pad: a video that is shorter than the clip repeats its last frame, and the field ``video_is_pad``, bool of
                 shape (frames) or (clips, frames), is true there. By default it is an error.
+            audio: adds the field ``audio``, float32 of shape (channels, samples), or (clips, channels, samples) with
+                ``clips > 1``: the sound from the time of the first frame to the end of the last one, at the file's
+                rate. Batches are padded with zeros, with the lengths in ``audio_length``. :meth:`audio` sets its rate,
+                channels and dtype. A video field with another NAME than ``video`` adds ``NAME_audio``.
             stream: number of the video stream in the file. None: the one that FFmpeg considers best,
                 never a cover picture.
             fields: names of the videos; by default all.
@@ -80,6 +85,7 @@ class Videos(Operations):
             seconds=seconds,
             timestamps=timestamps,
             pad=pad,
+            audio=audio,
             stream=stream,
         )
 

@@ -24,7 +24,7 @@ class Clip final : public OperationWith<Clip, op::Clip> {
        argument<&op::Clip::seconds>("seconds"), argument<&op::Clip::sampling>("sampling"),
        argument<&op::Clip::clips>("clips", {.low = 1, .high = kMostClips}), argument<&op::Clip::start>("start"),
        argument<&op::Clip::timestamps>("timestamps"), argument<&op::Clip::pad>("pad"),
-       argument<&op::Clip::stream>("stream", {.low = 0})});
+       argument<&op::Clip::audio>("audio"), argument<&op::Clip::stream>("stream", {.low = 0})});
 
   std::string describe() const override {
     std::string text = args_.frames ? "frames=" + std::to_string(*args_.frames) : "";
@@ -38,6 +38,7 @@ class Clip final : public OperationWith<Clip, op::Clip> {
     if (args_.clips != 1) text += ", clips=" + std::to_string(args_.clips);
     if (args_.timestamps) text += ", timestamps=True";
     if (args_.pad) text += ", pad=True";
+    if (args_.audio) text += ", audio=True";
     if (args_.stream) text += ", stream=" + std::to_string(*args_.stream);
     return text;
   }

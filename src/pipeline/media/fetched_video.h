@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "storage/reader.h"
+
+namespace feedline::pipeline {
+
+// A video that was opened in advance, with the bytes of one clip. Never changes after it was made.
+struct FetchedVideo {
+  struct Range {
+    std::uint64_t offset = 0;
+    std::vector<std::byte> content;
+  };
+  std::shared_ptr<const storage::Reader> reader;
+  std::uint64_t size = 0, key = 0;  // as of VideoSource
+  std::vector<Range> ranges;
+
+  std::uint64_t bytes() const {
+    std::uint64_t sum = 0;
+    for (const Range& range : ranges) sum += range.content.size();
+    return sum;
+  }
+};
+
+// The videos of one sample.
+struct FetchedClips {
+  std::vector<std::shared_ptr<const FetchedVideo>> videos;  // by field; nullptr: not fetched
+  std::uint64_t bytes = 0;
+};
+
+}  // namespace feedline::pipeline
