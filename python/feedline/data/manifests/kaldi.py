@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kaldi's data folders: ``wav.scp``, and optionally ``segments``, ``text``, ``utt2spk`` and ``utt2dur``.
+"""Kaldi's data folders: ``wav.scp``, and optionally ``segments``, ``text`` and ``utt2spk``.
 
 Source: Kaldi's documentation, "Data preparation". Commands and archives in ``wav.scp`` are refused.
 """
@@ -14,7 +14,7 @@ from .utterances import Utterances, fail, lines_of, located, refuse, seconds
 
 def read(folder: str) -> Utterances:
     recordings = _recordings(folder)
-    texts, speakers, lengths = (_table(folder, name) for name in ("text", "utt2spk", "utt2dur"))
+    texts, speakers = (_table(folder, name) for name in ("text", "utt2spk"))
     rows = Utterances(folder)
 
     def add(key: str, path: str, begin: float, duration: float) -> None:
@@ -28,9 +28,7 @@ def read(folder: str) -> Utterances:
     segments = os.path.join(folder, "segments")
     if not os.path.exists(segments):
         for key, path in recordings.items():
-            duration = lengths.get(key)
-            utt2dur = os.path.join(folder, "utt2dur")
-            add(key, path, 0.0, -1.0 if duration is None else seconds(utt2dur, 0, key, duration))
+            add(key, path, 0.0, -1.0)
         return rows
     for line, text in lines_of(segments):
         parts = text.split()

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Common Voice's tables: ``train.tsv`` and others, with the files in ``clips`` next to them.
 
-Source: the tables of Common Voice 17. Durations are those of ``clip_durations.tsv``, if it exists.
+Source: the tables of Common Voice 17. ``clip_durations.tsv`` is not read, as its durations are rounded.
 """
 
 from __future__ import annotations
 
 import os
 
-from .utterances import Utterances, fail, lines_of, seconds
+from .utterances import Utterances, fail, lines_of
 
 
 def read(path: str) -> Utterances:
     folder = os.path.dirname(path)
-    lengths = _durations(os.path.join(folder, "clip_durations.tsv"))
     rows = Utterances(path)
     names: list[str] = []
     for line, text in lines_of(path):
@@ -30,16 +29,5 @@ def read(path: str) -> Utterances:
         clip = row["path"]
         file = os.path.join(folder, "clips", clip if "." in clip else clip + ".mp3")
         extra = {name: value for name, value in row.items() if name not in ("path", "sentence", "text")}
-        rows.add(file, 0.0, lengths.get(clip, -1.0), text=row["sentence"], **extra)
+        rows.add(file, 0.0, -1.0, text=row["sentence"], **extra)
     return rows
-
-
-def _durations(path: str) -> dict[str, float]:
-    if not os.path.exists(path):
-        return {}
-    found = {}
-    for line, text in lines_of(path):
-        clip, _, milliseconds = text.partition("\t")
-        if line > 1:
-            found[clip] = seconds(path, line, "duration", milliseconds) / 1000
-    return found
