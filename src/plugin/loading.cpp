@@ -46,15 +46,9 @@ Result<std::string> real_path(const std::string& path) {
 }
 
 Result<void*> open_library(const std::string& path) {
-  // dlopen() is declared as not throwing, so that a direct call would have no handler
-  void* (*const volatile open)(const char*, int) = ::dlopen;
-  void* library = nullptr;
-  try {
-    library = open(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  } catch (...) {
-    return refused(path, "the library cannot be loaded: an initializer of a static variable threw an exception");
-  }
-  if (library != nullptr) return library;
+  // If an initializer of a static variable throws, the process ends here: a caught exception would leave the lock of
+  // the dynamic linker locked, for which all new threads with thread-local destructors would then wait.
+  if (void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   const char* const why = ::dlerror();
   return refused(path, std::string("the library cannot be loaded: ") + (why == nullptr ? "unknown reason" : why));
 }

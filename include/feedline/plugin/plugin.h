@@ -9,7 +9,8 @@
  *
  * Rules for all functions of a plugin:
  * - They return FEEDLINE_OK, or another code after writing the reason to `message`.
- * - They must not throw: no exception may leave the plugin. In C++, see feedline/plugin/guard.h.
+ * - They must not throw: no exception may leave the plugin. In C++, see feedline/plugin/guard.h. If an initializer of a
+ *   static variable throws, the process ends.
  * - Threads call them concurrently, also with the same arguments. They may block, and must not print or exit.
  * - The process may fork after loading; a child must not depend on the parent's threads, locks or connections.
  * The lists, texts and contexts to which structs point must exist until the process ends: plugins stay loaded. Texts
