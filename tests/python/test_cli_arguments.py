@@ -239,7 +239,7 @@ def test_an_option_that_would_be_ignored_is_reported(folder: Path, tmp_path: Pat
 
 def test_what_a_comparison_lacks_is_reported_before_the_run(tars: list[Path]) -> None:
     status, said = called("bench", tars[0], "--seconds", "600", "--against", "torch")
-    assert status == exit_codes.USAGE and "--against torch: needs" in said
+    assert status == exit_codes.USAGE and "--against torch: SOURCE must be a folder of class folders" in said
 
 
 ALIASES = {

@@ -23,7 +23,7 @@ COMPILER = os.environ.get("CXX") or shutil.which("c++")
 
 pytestmark = [
     pytest.mark.skipif(not COMPILER, reason="no C++ compiler"),
-    pytest.mark.skipif(not shutil.which("cmake"), reason="no cmake on PATH"),
+    pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("ninja"), reason="no cmake and ninja on PATH"),
 ]
 
 
@@ -31,7 +31,7 @@ pytestmark = [
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = tmp_path_factory.mktemp("plugin")
     include = f"-DFEEDLINE_INCLUDE={feedline.include_folder()}"
-    for command in (["-S", str(EXAMPLE), "-B", str(tree), include], ["--build", str(tree)]):
+    for command in (["-S", str(EXAMPLE), "-B", str(tree), "-G", "Ninja", include], ["--build", str(tree)]):
         done = subprocess.run(["cmake", *command], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     return tree / "example.so"

@@ -244,7 +244,7 @@ def test_the_same_seed_gives_the_same_parts_for_ever() -> None:
         (lambda d: d.split(0.5, 0.4), "sum to 0.9"),
         (lambda d: d.split(5, 0.4), "pass only one of the two forms"),
         (lambda d: d.split(5, 5), "10 samples in total, but the dataset has 20"),
-        (lambda d: d.split(20), "a part of 0 samples"),
+        (lambda d: d.split(20), "a part cannot have 0 samples"),
         (lambda d: d.split(21), "from 1 to 20"),
         (lambda d: d.split(0.001), "of 20 samples is an empty part"),
         (lambda d: d.split("0.9"), "finite number"),

@@ -34,6 +34,7 @@ double floor_exp(double x) noexcept;
 double floor_log(double x) noexcept;
 double floor_pow(double x, double y) noexcept;
 double floor_hypot(double x, double y) noexcept;
+int floor_dlclose(void* handle) noexcept;
 char* floor_dlerror() noexcept;
 void* floor_dlopen(const char* file, int mode) noexcept;
 void* floor_dlsym(void* handle, const char* name) noexcept;
@@ -53,6 +54,7 @@ FLOOR_OF(exp, 2.2.5);
 FLOOR_OF(log, 2.2.5);
 FLOOR_OF(pow, 2.2.5);
 FLOOR_OF(hypot, 2.2.5);
+FLOOR_OF(dlclose, 2.2.5);
 FLOOR_OF(dlerror, 2.2.5);
 FLOOR_OF(dlopen, 2.2.5);
 FLOOR_OF(dlsym, 2.2.5);
@@ -72,6 +74,7 @@ double exp(double x) noexcept { return floor_exp(x); }
 double log(double x) noexcept { return floor_log(x); }
 double pow(double x, double y) noexcept { return floor_pow(x, y); }
 double hypot(double x, double y) noexcept { return floor_hypot(x, y); }
+int dlclose(void* handle) noexcept { return floor_dlclose(handle); }
 char* dlerror() noexcept { return floor_dlerror(); }
 void* dlopen(const char* file, int mode) noexcept { return floor_dlopen(file, mode); }
 void* dlsym(void* __restrict handle, const char* __restrict name) noexcept { return floor_dlsym(handle, name); }

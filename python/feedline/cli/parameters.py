@@ -261,7 +261,9 @@ def annotated(command: Command) -> Command:
         "--image-folder", metavar="FOLDER", help="For COCO: the image folder, if not next to the annotations."
     )
     config = click.option(
-        "--config", metavar="NAME", help="For the Hub: the configuration, by default the default one."
+        "--config",
+        metavar="NAME",
+        help="Configuration of a dataset on the Hub; if omitted, the one marked in its card.",
     )
     return split(config(folder(command)))
 

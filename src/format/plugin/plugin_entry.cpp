@@ -74,7 +74,7 @@ Result<Inspection> inspect_files(const std::string& source, const OpenOptions& o
     if (auto read = format->read(i, record); !read) {
       const Error& error = read.error();
       findings.add(
-          {"unreadable_sample", Severity::kError, error.where.shard, error.where.key, error.where.offset, error.what});
+          {"bad_sample", Severity::kError, error.where.shard, error.where.key, error.where.offset, error.what});
       continue;
     }
     bool has_image = false;

@@ -58,8 +58,9 @@ _PAGES = (
     ),
     (
         "bad_sample",
-        "a sample of an MDS or LitData shard is damaged",
-        "The stored sizes of the sample's values do not match its contents. Other samples can be read.",
+        "a sample of an MDS or LitData shard, or of a plugin's file, is damaged",
+        "The stored sizes of the sample's values do not match its contents, or the plugin reports damage. Other "
+        "samples can be read.",
         'Copy or download the shard again; until then on_error="skip" leaves the sample out.',
     ),
     (
