@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -428,3 +429,18 @@ def test_wrong_arguments_leave_no_folder(folder: Path, tmp_path: Path, arguments
 @pytest.mark.parametrize("interval", ["0", "65536", "few"])
 def test_wrong_intervals_are_usage_errors(folder: Path, tmp_path: Path, interval: str) -> None:
     assert "65535" in run("pack", folder, tmp_path / "out", "--restart-interval", interval, status=2).stderr
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_a_range_leaves_the_unfinished_files_of_others(folder: Path, tmp_path: Path, last: int) -> None:
+    def stop(done: int, _: int) -> None:
+        if last == 2 and done == 6:
+            raise KeyboardInterrupt
+
+    out, options = tmp_path / "out", {"shard_range": (0, last), "samples_per_shard": 4}
+    with contextlib.suppress(KeyboardInterrupt):
+        packing.pack(folder, out, **options, progress=stop)
+    other = out / f"{last:06}.tar.unfinished"  # another process packs it
+    other.write_bytes(b"begun")
+    assert packing.pack(folder, out, **options).samples == 4 * last
+    assert other.read_bytes() == b"begun"

@@ -182,8 +182,9 @@ def pack(
         manifest.expect(wanted, destination.shown)
         destination.verify(manifest.shards, manifest.marks)
         done = len(manifest.shards)
-        if was_begun:  # of the two shards that may have been in progress
-            destination.clear([packed_source.layout.shard_name(work.number + done + ahead) for ahead in (0, 1)])
+        if was_begun and not manifest.complete:  # of the two shards that may have been in progress
+            begun = range(done, done + 2 if work.ends is None else min(done + 2, len(work.ends)))
+            destination.clear([packed_source.layout.shard_name(work.number + number) for number in begun])
         if not manifest.complete:
             tell = progress or (lambda done, total: None)
             write_shards(packed_source, destination, shards, own, manifest, work, on_error, threads, tell)
