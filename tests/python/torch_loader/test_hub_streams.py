@@ -123,8 +123,8 @@ def test_another_version_of_datasets(monkeypatch: pytest.MonkeyPatch, caplog: py
         next(iter(first))
         states[kind] = first.state_dict()
     monkeypatch.setattr(datasets, "__version__", "99.0")
-    with pytest.raises(feedline.ConfigError, match=r"and datasets 99\.0 is installed"):
+    with pytest.raises(feedline.ConfigError, match=r"but datasets 99\.0 is installed"):
         loader(STREAMS["shuffled"](), 0).load_state_dict(states["shuffled"])
     with caplog.at_level(logging.WARNING, logger="feedline"):
         loader(STREAMS["plain"](), 0).load_state_dict(states["plain"])
-    assert "and 99.0 is installed" in caplog.text
+    assert "but 99.0 is installed" in caplog.text
