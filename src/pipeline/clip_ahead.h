@@ -2,8 +2,8 @@
 #pragma once
 
 // Fetches the bytes of the next clips of the plan from remote storage while threads decode: several threads choose the
-// frames of a sample as the thread that delivers it will, and read the ranges of their packets. It is an optimization
-// only: a thread reads missing bytes itself, and reports the errors of its own reads.
+// frames of a sample as the thread that delivers it will, and read the ranges of their packets. If bytes are
+// missing, the thread that decodes reads them itself; errors of fetching are ignored, as that read reports them.
 
 #include <condition_variable>
 #include <cstdint>

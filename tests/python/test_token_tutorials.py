@@ -52,7 +52,7 @@ assert len(resumed.input_ids) == 2 and all(row in rows for row in resumed.input_
 
 
 def with_images(data: Path) -> str:
-    """Gives the chats images, of which one is missing. Returns what the tutorial states about it."""
+    """Adds images to the chats, one of them missing. Returns the tutorial's statement about it."""
     made_vision_models.model_folder(data / "qwen2-vl", made_vision_models.QWEN2)
     lines = []
     for number, line in enumerate((data / "chats.jsonl").read_text().splitlines()[:40]):

@@ -27,7 +27,7 @@ def advice(name: str) -> str:
 
 
 class _Unusable(type):
-    """The type of stand-ins: their attributes do not exist, and calls raise."""
+    """Metaclass of stand-ins: reading an attribute or calling one raises an error."""
 
     def __call__(cls, *_: Any, **__: Any) -> NoReturn:
         raise ConfigError(advice(f"feedline.{cls.__name__}"))

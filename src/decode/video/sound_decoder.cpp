@@ -8,7 +8,7 @@
 namespace feedline::decode {
 namespace {
 
-// AVSampleFormat's values, of which the second ones have a plane for each channel.
+// AVSampleFormat's values. Names that end in s have one plane per channel.
 enum SampleFormat : int { kU8, kS16, kS32, kFloat, kDouble, kU8s, kS16s, kS32s, kFloats, kDoubles, kS64, kS64s };
 
 template <typename T>

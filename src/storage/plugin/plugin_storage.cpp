@@ -18,7 +18,7 @@ using Listed = std::vector<ForeignObject>;
 struct Receiver {
   bool all;
   Listed objects = {};
-  std::string problem = {};  // of the first invalid entry, or of an entry for which there was no memory
+  std::string problem = {};  // of the first entry that is invalid or could not be allocated
 
   static void add(void* host, const char* path, const feedline_object* object) noexcept {
     auto& self = *static_cast<Receiver*>(host);
