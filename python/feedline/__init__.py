@@ -131,7 +131,9 @@ if not TYPE_CHECKING:  # type checkers would otherwise accept any name of the pa
 
                 value = stand_in(name)
         else:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            import sys
+
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         globals()[name] = value  # caches it for later uses
         return value
 

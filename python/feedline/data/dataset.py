@@ -23,6 +23,7 @@ from . import arguments, draws, image_depth, literals, plugins, view_list
 from .hub.revisions import revisions_of
 from .loader_options import make_loader
 from .memory.rows import HeldTensor
+from .ops import other_names
 from .ops.operations import Fields
 from .ops.sound import Sound
 from .ops.targets import Targets
@@ -79,6 +80,14 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
         import numpy  # noqa: F401
 
         from .storage import foreign_images  # noqa: F401
+
+    if not TYPE_CHECKING:  # type checkers would otherwise accept any name
+
+        def __getattr__(self, name: str) -> Any:
+            found = None if name.startswith("_") else other_names.advice(name, dir(type(self)))
+            if found is None:
+                raise AttributeError(f"'Dataset' object has no attribute {name!r}", name=name, obj=self)
+            raise AttributeError(f"Dataset has no {name!r}; use {found}", name=None)  # without Python's own guess
 
     def _with(self, engine: _engine.Dataset) -> Dataset:
         dataset = Dataset(engine, self._origin, self._chain)

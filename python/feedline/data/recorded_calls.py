@@ -76,7 +76,11 @@ def made_by(
 def _recording(method: Any) -> Any:
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
-        result = method(self, *arguments, **options)
+        try:
+            result = method(self, *arguments, **options)
+        except TypeError:
+            _explain_arguments(method, (self, *arguments), options)
+            raise
         made, parts = ([result], False) if isinstance(result, Recorded) else (result, True)
         for number, one in enumerate(made):
             if one is not self and not one._calls:  # otherwise the method has already recorded the call
@@ -85,6 +89,19 @@ def _recording(method: Any) -> Any:
         return result
 
     return call
+
+
+def _explain_arguments(method: Any, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Raises an error with the method's parameters if they do not accept the arguments."""
+    import inspect
+
+    signature = inspect.signature(method)
+    try:
+        signature.bind(*arguments, **options)
+    except TypeError as reason:
+        _, *parameters = (one.replace(annotation=one.empty) for one in signature.parameters.values())
+        shown = signature.replace(parameters=parameters, return_annotation=signature.empty)
+        raise TypeError(f"{method.__name__}: {reason}; its parameters are {shown}") from None
 
 
 def _copied(value: Any) -> Any:

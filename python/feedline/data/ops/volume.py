@@ -37,6 +37,12 @@ class Volumes(Augmentations):
     def _has_volumes(self) -> bool:
         return any(kind == "volume" for _, kind, *_ in self._engine.roles())
 
+    def _need_volumes(self, where: str, instead: str | None = None) -> None:
+        if self._has_volumes():
+            return
+        advice = "" if instead is None else f"; for images, use {instead}"
+        raise ConfigError(f"{where}: the samples have no volumes{advice}")
+
     def random_crop(
         self,
         size: int | Sequence[int],
@@ -136,8 +142,7 @@ class Volumes(Augmentations):
                 is moved back to end with the volume, and smaller volumes raise :class:`DataError` at the call.
         """
         where = "grid_patches"
-        if not self._has_volumes():
-            raise ConfigError(f"{where}: the samples have no volumes")
+        self._need_volumes(where)
         extents = _extents(where, "size", size, 1)
         overlaps = [overlap] * len(extents) if isinstance(overlap, int) else _extents(where, "overlap", overlap, 0)
         if len(overlaps) != len(extents) or any(not 0 <= o < s for o, s in zip(overlaps, extents, strict=True)):
@@ -222,6 +227,7 @@ class Volumes(Augmentations):
 
     def random_zoom(self, scale: Sequence[float] = (0.7, 1.4), p: float = 0.5, fill: float = 0.0) -> Self:
         """Magnifies patches of volumes by a random factor, with probability ``p``: see :meth:`random_affine`."""
+        self._need_volumes("random_zoom", "random_affine(0, scale=(low, high))")
         factor = arguments.low_high("random_zoom", "scale", scale)
         return self._operation("random_affine_3d", None, degrees=(0.0, 0.0), scale=factor, p=p, fill=fill)
 
@@ -249,6 +255,7 @@ class Volumes(Augmentations):
 
     def random_flip(self, axes: Sequence[int] = (0, 1, 2), p: float = 0.5) -> Self:
         """Flips patches of volumes along each of the axes with probability ``p``."""
+        self._need_volumes("random_flip", "random_horizontal_flip or random_vertical_flip")
         return self._operation("random_flip", None, axes=axes, p=p)
 
     def random_rotate90(self, axes: Sequence[int] = (0, 1), p: float = 0.5) -> Self:
@@ -257,6 +264,7 @@ class Volumes(Augmentations):
         Args:
             axes: the two axes of the plane, which must have the same number of voxels.
         """
+        self._need_volumes("random_rotate90", "random_rotation")
         return self._operation("random_rotate90", None, axes=axes, p=p)
 
     def random_gamma(
@@ -276,24 +284,28 @@ class Volumes(Augmentations):
             invert: applies the exponent to the negated values.
             retain_stats: restores the mean and the standard deviation of the patch.
         """
+        self._need_volumes("random_gamma")
         return self._operation("random_gamma", fields, gamma=gamma, p=p, invert=invert, retain_stats=retain_stats)
 
     def random_gaussian_noise(
         self, std: Sequence[float] = (0.0, 0.1), p: float = 0.1, *, fields: Fields = None
     ) -> Self:
         """Adds normal noise, with probability ``p``; its standard deviation is drawn uniformly from ``std``."""
+        self._need_volumes("random_gaussian_noise")
         return self._operation("random_gaussian_noise", fields, std=std, p=p)
 
     def random_gaussian_blur(
         self, sigma: Sequence[float] = (0.5, 1.0), p: float = 0.2, *, fields: Fields = None
     ) -> Self:
         """Blurs volumes with a Gaussian, with probability ``p``; ``sigma``, in voxels, is drawn for each axis."""
+        self._need_volumes("random_gaussian_blur", "gaussian_blur")
         return self._operation("random_gaussian_blur", fields, sigma=sigma, p=p)
 
     def random_brightness(
         self, factor: Sequence[float] = (0.75, 1.25), p: float = 0.15, *, fields: Fields = None
     ) -> Self:
         """Multiplies volumes by a factor, with probability ``p``; it is below and above 1 with equal probability."""
+        self._need_volumes("random_brightness", "color_jitter(brightness=...)")
         return self._operation("random_brightness", fields, factor=factor, p=p)
 
     def random_contrast(
@@ -311,6 +323,7 @@ class Volumes(Augmentations):
             p: probability that a patch is changed.
             preserve_range: clips the result to the range of the patch.
         """
+        self._need_volumes("random_contrast", "color_jitter(contrast=...)")
         return self._operation("random_contrast", fields, factor=factor, p=p, preserve_range=preserve_range)
 
     def random_low_resolution(
@@ -318,6 +331,7 @@ class Volumes(Augmentations):
     ) -> Self:
         """Simulates a low resolution, with probability ``p``: shrinks a patch by a factor drawn uniformly from
         ``(low, high)``, with nearest voxels, and enlarges it linearly."""
+        self._need_volumes("random_low_resolution")
         return self._operation("random_low_resolution", fields, scale=scale, p=p)
 
 
