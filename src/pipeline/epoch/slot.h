@@ -75,11 +75,11 @@ struct Slot {
   void assign_samples();
   // Sets the samples of these rows from the plan.
   void assign_samples(std::uint64_t row, std::uint64_t count);
-  // Called by the thread that has taken the row: sets the destination of each field; `rows` is reused.
-  void rows_at(std::uint64_t row, std::vector<memory::Row>& rows) {
+  // Called by the thread that has taken the row: sets the destination of each field; `found` is reused.
+  void rows_at(std::uint64_t row, std::vector<memory::Row>& found) {
     const bool has_variable = prepared && prepared->items;
     layout->rows_at(lease ? lease->data() : nullptr,
-                    has_variable ? std::span(prepared->items->all) : std::span<memory::ListItem>(), row, rows);
+                    has_variable ? std::span(prepared->items->all) : std::span<memory::ListItem>(), row, found);
   }
 
   std::uint64_t batch = 0;  // in the plan

@@ -247,6 +247,49 @@ TEST_P(KernelContract, BlendsRowsAsTorchRoundsThem) {
   }
 }
 
+// The points of a row at random positions inside a volume that ends with its last neighbour.
+TEST_P(KernelContract, InterpolatesTheRowsOfVolumes) {
+  for (int round = 0; round < 200; ++round) {
+    const std::int64_t x = number(2, 9), y = number(2, 9), z = number(2, 9);
+    std::vector<float> floats(x * y * z);
+    std::vector<std::int16_t> shorts(x * y * z);
+    for (std::size_t i = 0; i < floats.size(); ++i)
+      floats[i] = static_cast<float>(shorts[i] = static_cast<std::int16_t>(number(-32768, 32767)));
+    const int count = number(1, 70);
+    LinearRow points{.plane = y * z, .row = z, .begin = number(0, count - 1), .end = count};
+    const auto coordinate = [&](std::int64_t size) {  // a little less than the last voxel
+      return std::uniform_real_distribution<float>(0, static_cast<float>(size - 1) * 0.999f)(random_);
+    };
+    const std::array<std::int64_t, 3> sizes{x, y, z};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      points.first[axis] = coordinate(sizes[axis]);
+      points.step[axis] = (coordinate(sizes[axis]) - points.first[axis]) / static_cast<float>(count);
+    }
+    std::vector<float> expected(count + 1, guard<float>()), of_floats = expected, of_shorts = expected;
+    for (std::int64_t k = points.begin; k < count; ++k) {
+      double sum = 0;
+      for (int corner = 0; corner < 8; ++corner) {
+        double weight = 1;
+        std::int64_t at = 0;
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+          const double p = points.first[axis] + static_cast<double>(k) * points.step[axis], low = std::floor(p);
+          const bool next = (corner >> axis & 1) != 0;
+          weight *= next ? p - low : 1 - (p - low);
+          at = at * sizes[axis] + std::min(static_cast<std::int64_t>(low) + next, sizes[axis] - 1);
+        }
+        sum += weight * floats[at];
+      }
+      expected[k] = static_cast<float>(sum);
+    }
+    kernels().linear_row_float32(floats.data(), points, of_floats.data());
+    kernels().linear_row_int16(shorts.data(), points, of_shorts.data());
+    for (int k = 0; k <= count; ++k) ASSERT_NEAR(of_floats[k], expected[k], 0.5) << k;
+    linear_row(floats.data(), points, expected.data());
+    ASSERT_TRUE(same(of_floats, expected));
+    ASSERT_TRUE(same(of_shorts, expected));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Kernels, KernelContract, ::testing::ValuesIn(all_kernels()), name_of_kernels);
 
 }  // namespace feedline::transform

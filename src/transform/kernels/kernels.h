@@ -12,6 +12,7 @@
 
 #include "transform/kernels/aligned_vector.h"
 #include "transform/kernels/axis_table.h"
+#include "transform/kernels/linear_row.h"
 
 namespace feedline::transform {
 
@@ -82,6 +83,9 @@ struct Kernels {
   void (*blend_float32)(float* own, const float* partner, std::size_t count, float share, float rest) = nullptr;
   void (*blend_float16)(std::uint16_t* own, const std::uint16_t* partner, std::size_t count, float share,
                         float rest) = nullptr;
+  // linear_row() of volumes with fewer than kMostGathered values. Does not read other values than those of the points.
+  void (*linear_row_float32)(const float* volume, const LinearRow& points, float* out) = nullptr;
+  void (*linear_row_int16)(const std::int16_t* volume, const LinearRow& points, float* out) = nullptr;
 };
 
 // Returns the scalar kernels, which are the reference.

@@ -103,6 +103,8 @@ constexpr Kernels kScalar = {
     .lookup_rgb_float16 = lookup_rgb<std::uint16_t>,
     .blend_float32 = blend_float32,
     .blend_float16 = blend_float16,
+    .linear_row_float32 = linear_row<float>,
+    .linear_row_int16 = linear_row<std::int16_t>,
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "transform/kernels/colour_kernels-inl.h"
 #include "transform/kernels/emit_kernels-inl.h"
 #include "transform/kernels/horizontal_kernels-inl.h"
+#include "transform/kernels/linear_row_kernels-inl.h"
 #include "transform/kernels/pixel_ops/pixel_kernels.h"
 #include "transform/kernels/vertical_kernels-inl.h"
 
@@ -36,6 +37,8 @@ const Kernels* target_kernels() {
       .lookup_rgb_float16 = lookup_rgb<std::uint16_t>,
       .blend_float32 = blend_float32,
       .blend_float16 = blend_float16,
+      .linear_row_float32 = linear_row_gathered<float>,
+      .linear_row_int16 = linear_row_gathered<std::int16_t>,
   };
   static const Kernels named = [] {
     Kernels kernels = kKernels;

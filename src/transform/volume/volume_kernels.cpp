@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <numbers>
+#include <numeric>
 #include <type_traits>
 
 #include "memory/number.h"
+#include "transform/kernels/variants.h"
 
 namespace feedline::transform {
 
@@ -85,107 +86,116 @@ float linear_at_border(const VolumeBox& box, std::array<float, 3> p, float fill)
   return sum;
 }
 
-using Pair = float __attribute__((vector_size(8)));
-
-// Two neighbours along z.
 template <typename T>
-Pair pair_at(const T* data) {
+void linear_inside(const T* volume, const LinearRow& points, bool is_large, float* out) {
   if constexpr (std::is_same_v<T, float>) {
-    Pair pair;
-    std::memcpy(&pair, data, sizeof pair);
-    return pair;
-  } else {
-    return Pair{static_cast<float>(data[0]), static_cast<float>(data[1])};
+    if (!is_large) return active_kernels().linear_row_float32(volume, points, out);
+  } else if constexpr (std::is_same_v<T, std::int16_t>) {
+    if (!is_large) return active_kernels().linear_row_int16(volume, points, out);
   }
+  linear_row(volume, points, out);
 }
 
-template <typename T>
-void linear_inside(const T* data, std::int64_t plane, std::int64_t row, std::array<float, 3> first,
-                   std::array<float, 3> step, std::int64_t begin, std::int64_t end, float* out) {
-  for (std::int64_t k = begin; k < end; ++k) {
-    const auto t = static_cast<float>(k);
-    const float px = first[0] + t * step[0], py = first[1] + t * step[1], pz = first[2] + t * step[2];
-    const auto x = static_cast<std::int32_t>(px), y = static_cast<std::int32_t>(py), z = static_cast<std::int32_t>(pz);
-    const float wx = px - static_cast<float>(x), wy = py - static_cast<float>(y), wz = pz - static_cast<float>(z);
-    const T* const at = data + x * plane + y * row + z;
-    const Pair near = pair_at(at), below = pair_at(at + row);
-    const Pair next = pair_at(at + plane), far = pair_at(at + plane + row);
-    const Pair a = near + wy * (below - near), b = next + wy * (far - next);
-    const Pair c = a + wx * (b - a);
-    out[k] = c[0] + wz * (c[1] - c[0]);
-  }
-}
+// The indexes k of a row of a patch whose points are inside the volume, begin <= k < end, and those whose points have a
+// neighbour in it, touch_begin <= k < touch_end.
+struct RowPart {
+  std::array<double, 3> first{};  // the position of k = 0 in the box
+  std::int64_t begin = 0, end = 0, touch_begin = 0, touch_end = 0;
+};
 
-// Calls use(i, j) for the first two indexes of all rows of a patch, in an order in which rows that follow each other
-// read neighbouring voxels of a rotated volume: a plane of the patch crosses more of it than the caches hold.
-template <typename Use>
-void for_rows(std::span<const std::int64_t, 3> size, Use use) {
-  constexpr std::int64_t kBlock = 32;
-  for (std::int64_t block = 0; block < size[1]; block += kBlock)
-    for (std::int64_t i = 0; i < size[0]; ++i)
-      for (std::int64_t j = block; j < std::min(block + kBlock, size[1]); ++j) use(i, j);
+// Calls row(i, j), which returns a RowPart, once for each row of a patch, and use(part, i, j, from, to) for its indexes
+// from <= k < to. The order is that of small cubes, because a plane, or a row, of the patch crosses more pages of a
+// rotated volume than the caches hold.
+template <typename Row, typename Use>
+void for_cubes(std::span<const std::int64_t, 3> size, Row row, Use use) {
+  constexpr std::int64_t kRows = 16, kLength = 32;
+  std::array<RowPart, kRows * kRows> parts;
+  for (std::int64_t i0 = 0; i0 < size[0]; i0 += kRows)
+    for (std::int64_t j0 = 0; j0 < size[1]; j0 += kRows) {
+      const std::int64_t i1 = std::min(i0 + kRows, size[0]), j1 = std::min(j0 + kRows, size[1]);
+      const auto part = [&](std::int64_t i, std::int64_t j) -> RowPart& {
+        return parts[static_cast<std::size_t>((i - i0) * kRows + j - j0)];
+      };
+      for (std::int64_t i = i0; i < i1; ++i)
+        for (std::int64_t j = j0; j < j1; ++j) part(i, j) = row(i, j);
+      for (std::int64_t k = 0; k < size[2]; k += kLength)
+        for (std::int64_t i = i0; i < i1; ++i)
+          for (std::int64_t j = j0; j < j1; ++j) use(part(i, j), i, j, k, std::min(k + kLength, size[2]));
+    }
 }
 
 template <typename T>
 void linear(const VolumeBox& box, const SamplingGrid& grid, float fill, std::span<const std::int64_t, 3> size,
             float* patch) {
   const T* const data = reinterpret_cast<const T*>(box.data);
+  const bool is_large = box.size[0] * box.plane >= kMostGathered;
   std::array<float, 3> step;
   for (std::size_t axis = 0; axis < 3; ++axis) step[axis] = static_cast<float>(grid.steps[axis][2]);
-  for_rows(size, [&](std::int64_t i, std::int64_t j) {
-    float* const out = patch + (i * size[1] + j) * size[2];
-    std::array<float, 3> first;
-    std::int64_t begin = 0, end = size[2];
-    std::int64_t touch_begin = 0, touch_end = size[2];  // rows outside need no interpolation
+  const auto row = [&](std::int64_t i, std::int64_t j) {
+    RowPart part{.end = size[2], .touch_end = size[2]};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const double position = grid.first[axis] - static_cast<double>(box.begin[axis]) +
-                              static_cast<double>(i) * grid.steps[axis][0] +
-                              static_cast<double>(j) * grid.steps[axis][1];
-      first[axis] = static_cast<float>(position);
+      part.first[axis] = grid.first[axis] - static_cast<double>(box.begin[axis]) +
+                         static_cast<double>(i) * grid.steps[axis][0] + static_cast<double>(j) * grid.steps[axis][1];
       const auto last = static_cast<double>(box.size[axis] - 1);
       // a margin for the rounding of floats
       constexpr double kMargin = 1e-3;
-      narrow(position, grid.steps[axis][2], kMargin, last - kMargin, begin, end);
-      narrow(position, grid.steps[axis][2], -1 - kMargin, last + 1 + kMargin, touch_begin, touch_end);
+      narrow(part.first[axis], grid.steps[axis][2], kMargin, last - kMargin, part.begin, part.end);
+      narrow(part.first[axis], grid.steps[axis][2], -1 - kMargin, last + 1 + kMargin, part.touch_begin, part.touch_end);
     }
-    if (begin >= end) begin = end = touch_begin;
-    std::fill(out, out + touch_begin, fill);
-    const auto border = [&](std::int64_t from, std::int64_t to) {
-      for (std::int64_t k = from; k < to; ++k) {
+    if (part.begin >= part.end) part.begin = part.end = part.touch_begin;
+    part.end = std::max(part.end, part.touch_begin);
+    part.touch_end = std::max(part.touch_end, part.end);
+    return part;
+  };
+  for_cubes(size, row, [&](const RowPart& part, std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t to) {
+    float* const out = patch + (i * size[1] + j) * size[2];
+    std::array<float, 3> first;
+    for (std::size_t axis = 0; axis < 3; ++axis) first[axis] = static_cast<float>(part.first[axis]);
+    const auto within = [&](std::int64_t k) { return std::clamp(k, from, to); };
+    const auto border = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t k = begin; k < end; ++k) {
         std::array<float, 3> p;
         for (std::size_t axis = 0; axis < 3; ++axis) p[axis] = first[axis] + static_cast<float>(k) * step[axis];
         out[k] = linear_at_border<T>(box, p, fill);
       }
     };
-    border(touch_begin, begin);
-    linear_inside(data, box.plane, box.row, first, step, begin, end, out);
-    border(std::max(end, touch_begin), touch_end);
-    std::fill(out + std::max(touch_end, touch_begin), out + size[2], fill);
+    const std::int64_t touched = within(part.touch_begin), begin = within(part.begin), end = within(part.end),
+                       untouched = within(part.touch_end);
+    std::fill(out + from, out + touched, fill);
+    border(touched, begin);
+    linear_inside(data, {box.plane, box.row, first, step, begin, end}, is_large, out);
+    border(end, untouched);
+    std::fill(out + untouched, out + to, fill);
   });
 }
 
 template <typename T>
 void nearest(const VolumeBox& box, const SamplingGrid& grid, std::span<const std::int64_t, 3> size, T* patch) {
   const T* const data = reinterpret_cast<const T*>(box.data);
-  for_rows(size, [&](std::int64_t i, std::int64_t j) {
-    T* const out = patch + (i * size[1] + j) * size[2];
-    std::array<double, 3> first;
-    std::int64_t begin = 0, end = size[2];
+  const auto row = [&](std::int64_t i, std::int64_t j) {
+    RowPart part{.end = size[2]};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      first[axis] = grid.first[axis] - static_cast<double>(box.begin[axis]) +
-                    static_cast<double>(i) * grid.steps[axis][0] + static_cast<double>(j) * grid.steps[axis][1] + 0.5;
-      narrow(first[axis], grid.steps[axis][2], 0, std::nextafter(static_cast<double>(box.size[axis]), 0.0), begin, end);
+      part.first[axis] = grid.first[axis] - static_cast<double>(box.begin[axis]) +
+                         static_cast<double>(i) * grid.steps[axis][0] + static_cast<double>(j) * grid.steps[axis][1] +
+                         0.5;
+      narrow(part.first[axis], grid.steps[axis][2], 0, std::nextafter(static_cast<double>(box.size[axis]), 0.0),
+             part.begin, part.end);
     }
-    std::fill(out, out + begin, T{});
+    return part;
+  };
+  for_cubes(size, row, [&](const RowPart& part, std::int64_t i, std::int64_t j, std::int64_t from, std::int64_t to) {
+    T* const out = patch + (i * size[1] + j) * size[2];
+    const std::int64_t begin = std::clamp(part.begin, from, to), end = std::clamp(part.end, begin, to);
+    std::fill(out + from, out + begin, T{});
     for (std::int64_t k = begin; k < end; ++k) {
       std::array<std::int64_t, 3> at;
       for (std::size_t axis = 0; axis < 3; ++axis)
         at[axis] = std::clamp<std::int64_t>(
-            static_cast<std::int64_t>(first[axis] + static_cast<double>(k) * grid.steps[axis][2]), 0,
+            static_cast<std::int64_t>(part.first[axis] + static_cast<double>(k) * grid.steps[axis][2]), 0,
             box.size[axis] - 1);
       out[k] = data[at[0] * box.plane + at[1] * box.row + at[2]];
     }
-    std::fill(out + end, out + size[2], T{});
+    std::fill(out + end, out + to, T{});
   });
 }
 
@@ -262,21 +272,77 @@ void to_floats(DType dtype, const std::byte* in, std::size_t count, float* out) 
 }
 
 std::pair<double, double> mean_and_std(std::span<const float> values) {
-  // sums of short blocks are exact enough in float32, and are vectorised
-  constexpr std::size_t kBlock = 256;
-  double sum = 0, squares = 0;
-  for (std::size_t i = 0; i < values.size(); i += kBlock) {
-    double block = 0, block_squares = 0;
-    for (const float value : values.subspan(i, std::min(kBlock, values.size() - i))) {
-      block += static_cast<double>(value);
-      block_squares += static_cast<double>(value) * static_cast<double>(value);
+  constexpr std::size_t kLanes = 8;  // separate sums, so that the compiler uses vectors
+  std::array<double, kLanes> sums{}, squares{};
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const auto value = static_cast<double>(values[i + lane]);
+      sums[lane] += value;
+      squares[lane] += value * value;
     }
-    sum += block;
-    squares += block_squares;
+  for (std::size_t lane = 0; i < values.size(); ++i, ++lane) {
+    const auto value = static_cast<double>(values[i]);
+    sums[lane] += value;
+    squares[lane] += value * value;
   }
   const auto count = static_cast<double>(values.size());
-  const double mean = sum / count;
-  return {mean, std::sqrt(std::max(0.0, squares / count - mean * mean))};
+  const double mean = std::accumulate(sums.begin(), sums.end(), 0.0) / count;
+  const double square = std::accumulate(squares.begin(), squares.end(), 0.0) / count;
+  return {mean, std::sqrt(std::max(0.0, square - mean * mean))};
+}
+
+std::pair<float, float> least_and_most(std::span<const float> values) {
+  constexpr std::size_t kLanes = 16;
+  std::array<float, kLanes> least, most;
+  least.fill(values[0]);
+  most.fill(values[0]);
+  std::size_t i = 0;
+  for (; i + kLanes <= values.size(); i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      least[lane] = std::min(least[lane], values[i + lane]);
+      most[lane] = std::max(most[lane], values[i + lane]);
+    }
+  for (; i < values.size(); ++i) {
+    least[0] = std::min(least[0], values[i]);
+    most[0] = std::max(most[0], values[i]);
+  }
+  return {std::ranges::min(least), std::ranges::max(most)};
+}
+
+void rescale(std::span<float> values, float from, float factor, float to) {
+  for (float& value : values) value = (value - from) * factor + to;
+}
+
+void clamp(std::span<float> values, float least, float most) {
+  for (float& value : values) value = std::clamp(value, least, most);
+}
+
+void raise_to_power(std::span<float> values, float sign, float low, float range, float gamma) {
+  const float inverse = 1 / std::max(range, 1e-7F);
+  for (float& value : values)
+    value = sign * (std::pow(std::max((sign * value - low) * inverse, 0.0F), gamma) * range + low);
+}
+
+void stretch_axis(const float* in, float* out, std::int64_t outer, std::int64_t from, std::int64_t to,
+                  std::int64_t inner, double first, double step) {
+  struct Position {
+    std::int64_t low, high;
+    float weight;
+  };
+  std::vector<Position> positions;
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double position = std::clamp(first + step * static_cast<double>(i), 0.0, static_cast<double>(from - 1));
+    const auto low = static_cast<std::int64_t>(position);
+    positions.push_back({low, std::min(low + 1, from - 1), static_cast<float>(position - static_cast<double>(low))});
+  }
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (const auto& [low, high, weight] : positions) {
+      const float* const a = in + (o * from + low) * inner;
+      const float* const b = in + (o * from + high) * inner;
+      for (std::int64_t k = 0; k < inner; ++k) out[k] = a[k] + weight * (b[k] - a[k]);
+      out += inner;
+    }
 }
 
 void blur(VolumeValues values, const std::array<double, 3>& sigma, VolumeWorkspace& workspace) {

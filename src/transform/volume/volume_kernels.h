@@ -44,6 +44,17 @@ double draw_around_one(base::Random& random, const Range& range);
 
 // Returns the mean and the standard deviation.
 std::pair<double, double> mean_and_std(std::span<const float> values);
+// Requires: at least one value.
+std::pair<float, float> least_and_most(std::span<const float> values);
+// Computes (value - from) * factor + to for each value.
+void rescale(std::span<float> values, float from, float factor, float to);
+void clamp(std::span<float> values, float least, float most);
+// Raises `sign` times each value, scaled from [low, low + range] to [0, 1], to the power of gamma, and scales it back.
+void raise_to_power(std::span<float> values, float sign, float low, float range, float gamma);
+// Interpolates linearly along one axis, from `from` to `to` values, at the positions first + i * step; positions
+// outside the outer values have their values. outer, inner: the number of lines before and after the axis in memory.
+void stretch_axis(const float* in, float* out, std::int64_t outer, std::int64_t from, std::int64_t to,
+                  std::int64_t inner, double first, double step);
 // Blurs with a Gaussian along each axis; beyond the border, the patch is mirrored at its outer voxels' edges.
 void blur(VolumeValues values, const std::array<double, 3>& sigma, VolumeWorkspace& workspace);
 // Adds normal numbers with this standard deviation.

@@ -39,7 +39,7 @@ struct VolumeValues {
 };
 
 struct VolumeWorkspace {
-  std::vector<float> first, second;
+  std::vector<float> first, second, third;
 };
 
 class VolumeOperation {

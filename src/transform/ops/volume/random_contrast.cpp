@@ -35,11 +35,9 @@ class RandomContrast final : public OperationWith<RandomContrast, op::RandomCont
     if (random.uniform() >= args_.p) return;
     const auto factor = static_cast<float>(draw_around_one(random, args_.factor));
     const auto mean = static_cast<float>(mean_and_std(values.data).first);
-    const auto [low, high] = std::ranges::minmax(values.data);
-    for (float& value : values.data) {
-      value = (value - mean) * factor + mean;
-      if (args_.preserve_range) value = std::clamp(value, low, high);
-    }
+    const auto [least, most] = least_and_most(values.data);
+    rescale(values.data, mean, factor, mean);
+    if (args_.preserve_range) clamp(values.data, least, most);
   }
 };
 

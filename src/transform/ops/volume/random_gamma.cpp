@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cmath>
 
 #include "transform/drawer.h"
 #include "transform/operation/argument_checks.h"
@@ -36,17 +35,15 @@ class RandomGamma final : public OperationWith<RandomGamma, op::RandomGamma>, pu
     if (random.uniform() >= args_.p) return;
     const auto gamma = static_cast<float>(draw_around_one(random, args_.gamma));
     const auto [mean, deviation] = args_.retain_stats ? mean_and_std(values.data) : std::pair(0.0, 0.0);
-    const auto [least, most] = std::ranges::minmax(values.data);
+    const auto [least, most] = least_and_most(values.data);
     // of -x, the least value is -most
     const float low = args_.invert ? -most : least, range = most - least, sign = args_.invert ? -1.0F : 1.0F;
     if (!(range > 0)) return;
-    const float inverse = 1 / std::max(range, 1e-7F);
-    for (float& value : values.data)
-      value = sign * (std::pow(std::max((sign * value - low) * inverse, 0.0F), gamma) * range + low);
+    raise_to_power(values.data, sign, low, range, gamma);
     if (!args_.retain_stats) return;
     const auto [new_mean, new_deviation] = mean_and_std(values.data);
-    const auto scale = static_cast<float>(deviation / std::max(new_deviation, 1e-7));
-    for (float& value : values.data) value = (value - static_cast<float>(new_mean)) * scale + static_cast<float>(mean);
+    rescale(values.data, static_cast<float>(new_mean), static_cast<float>(deviation / std::max(new_deviation, 1e-7)),
+            static_cast<float>(mean));
   }
 };
 

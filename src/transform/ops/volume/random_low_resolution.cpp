@@ -63,23 +63,10 @@ class RandomLowResolution final : public OperationWith<RandomLowResolution, op::
     auto& one = workspace.second;
     one.resize(static_cast<std::size_t>(small[0] * small[1] * z));
     stretch_axis(low.data(), one.data(), small[0] * small[1], small[2], z, 1, grid.first[2], grid.steps[2][2]);
-    std::vector<float> two(static_cast<std::size_t>(small[0] * y * z));
+    auto& two = workspace.third;
+    two.resize(static_cast<std::size_t>(small[0] * y * z));
     stretch_axis(one.data(), two.data(), small[0], small[1], y, z, grid.first[1], grid.steps[1][1]);
     stretch_axis(two.data(), values.data.data(), 1, small[0], x, y * z, grid.first[0], grid.steps[0][0]);
-  }
-  static void stretch_axis(const float* in, float* out, std::int64_t outer, std::int64_t from, std::int64_t to,
-                           std::int64_t inner, double first, double step) {
-    for (std::int64_t o = 0; o < outer; ++o)
-      for (std::int64_t i = 0; i < to; ++i) {
-        const double position = std::clamp(first + step * static_cast<double>(i), 0.0, static_cast<double>(from - 1));
-        const auto low = static_cast<std::int64_t>(position);
-        const std::int64_t high = std::min(low + 1, from - 1);
-        const auto weight = static_cast<float>(position - static_cast<double>(low));
-        const float* const a = in + (o * from + low) * inner;
-        const float* const b = in + (o * from + high) * inner;
-        float* const row = out + (o * to + i) * inner;
-        for (std::int64_t k = 0; k < inner; ++k) row[k] = a[k] + weight * (b[k] - a[k]);
-      }
   }
 };
 
