@@ -116,14 +116,14 @@ void Composed::copy(std::size_t k, const FieldSpec& spec, std::span<const memory
   for (std::uint64_t row = 0; row < rows_; ++row) {
     const memory::ListItem& item = items[row * stride];
     if (!is_padded) {
-      if (item.size > 0) std::memcpy(to, item.bytes.data(), item.size);
+      if (item.size > 0) std::memcpy(to, item.data(), item.size);
       to += item.size;
       continue;
     }
     // blocks: the channels of (channels, samples), or the whole row if the first extent is padded
     const std::size_t item_bytes = item.size / blocks, block_bytes = row_bytes / blocks;
     for (std::size_t block = 0; block < blocks; ++block, to += block_bytes) {
-      if (item_bytes > 0) std::memcpy(to, item.bytes.data() + block * item_bytes, item_bytes);
+      if (item_bytes > 0) std::memcpy(to, item.data() + block * item_bytes, item_bytes);
       pad(to + item_bytes, to + block_bytes, spec.pad, size_of(spec.array.dtype));
     }
     const std::int64_t length = length_of(item, spec);

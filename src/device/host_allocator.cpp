@@ -51,6 +51,19 @@ Result<std::byte*> map(std::size_t size) {
   return data;
 }
 
+// Returns a block of another size with the pages of the block `data`, which ends.
+Result<std::byte*> resized(std::byte* data, std::size_t from, std::size_t size) {
+  if (size <= from) {
+    if (size < from) munmap(data + size, from - size);
+    return data;
+  }
+  auto grown = map(size);
+  std::size_t moved = 0;
+  for (; grown && moved + kHugePage <= from; moved += kHugePage) move_huge_page(data + moved, *grown + moved);
+  if (moved < from) munmap(data + moved, from - moved);
+  return grown;
+}
+
 }  // namespace
 
 HostAllocator::~HostAllocator() {
@@ -81,15 +94,17 @@ Result<std::byte*> HostAllocator::allocate(std::size_t bytes) {
     std::byte* const data = take_small(size);
     return data != nullptr ? Result<std::byte*>(data) : map(size);
   }
-  {
-    const std::lock_guard lock(mutex_);
-    if (cached_ != nullptr && cached_bytes_ == size) {
-      spare_ = 0;
-      return std::exchange(cached_, nullptr);
-    }
+  std::unique_lock lock(mutex_);
+  if (cached_ != nullptr) {
+    spare_ = 0;
+    std::byte* const cached = std::exchange(cached_, nullptr);
+    const std::size_t cached_bytes = cached_bytes_;
+    lock.unlock();
+    return resized(cached, cached_bytes, size);
   }
+  lock.unlock();
   FEEDLINE_TRY(std::byte * data, map(size));
-  const std::lock_guard lock(mutex_);
+  lock.lock();
   unwritten_.emplace_back(data, size);
   return data;
 }

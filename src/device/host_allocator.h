@@ -14,10 +14,10 @@ namespace feedline::device {
 // Pageable host memory for batches, allocated from the kernel, with huge pages if available.
 //
 // The kernel clears new pages, which takes about a quarter as long as filling them, so the last released block is
-// cached and reused. However, a typical loop releases a batch only after it receives the next one, and by then the
-// loader has already started another batch in new memory: three blocks would be in use. Therefore, reuse_pages() moves
-// the cached block's pages under the unwritten part of a new block. Small blocks can be cached cheaply: up to 8 MiB of
-// them are cached, and their pages are cleared only once. Thread-safe.
+// cached and its pages are reused, for a block of any size. However, a typical loop releases a batch only after it
+// receives the next one, and by then the loader has already started another batch in new memory: three blocks would be
+// in use. Therefore, reuse_pages() moves the cached block's pages under the unwritten part of a new block. Small blocks
+// can be cached cheaply: up to 8 MiB of them are cached, and their pages are cleared only once. Thread-safe.
 class HostAllocator final : public memory::Allocator {
  public:
   ~HostAllocator() override;

@@ -55,6 +55,22 @@ TEST(HostDevice, KeepsSmallBlocksAndNotWithoutEnd) {
   }
 }
 
+// Batches with fields of variable size differ in size: the last one's pages are used for a smaller and a larger one.
+TEST(HostDevice, UsesTheLastBlocksPagesForABlockOfAnySize) {
+  constexpr std::size_t kMebi = std::size_t{1} << 20;
+  const auto allocator = host_device()->allocator();
+  std::byte* block = *allocator->allocate(40 * kMebi);
+  std::memset(block, 1, 40 * kMebi);
+  allocator->release(block, 40 * kMebi);
+  block = *allocator->allocate(31 * kMebi);
+  for (std::size_t at = 0; at < 31 * kMebi; at += 4096) ASSERT_EQ(block[at], std::byte{1}) << at << ": a new page";
+  allocator->release(block, 31 * kMebi);
+  block = *allocator->allocate(50 * kMebi);
+  for (std::size_t at = 0; at < 30 * kMebi; at += 4096) ASSERT_EQ(block[at], std::byte{1}) << at << ": a new page";
+  std::memset(block, 2, 50 * kMebi);  // all of it is writable
+  allocator->release(block, 50 * kMebi);
+}
+
 // A loop that drops each batch when it receives the next one uses two blocks, not three.
 TEST(HostDevice, PutsTheLastBatchsPagesUnderTheNextButOne) {
   constexpr std::size_t kBytes = std::size_t{40} << 20, kRow = std::size_t{600'000};

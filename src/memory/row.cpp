@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace feedline::memory {
 namespace {
@@ -22,6 +23,7 @@ std::span<std::byte> ListItem::take(const Shape& row, DType dtype) {
   shape = row;
   size = ArraySpec{dtype, row}.bytes();
   absent = false;
+  end_loan();
   return bytes.resize(size > bytes.capacity() ? roomy(size) : size).first(size);
 }
 
@@ -38,7 +40,16 @@ Result<std::span<std::byte>> ListItem::make_room(const Shape& row, DType dtype, 
   return room.first(wanted);
 }
 
+void ListItem::lend(const ArrayView& row, std::shared_ptr<void> memory) {
+  shape = row.spec.shape;
+  size = row.spec.bytes();
+  absent = false;
+  lent_ = std::move(memory);
+  lent_data_ = row.data;
+}
+
 void ListItem::clear(bool is_absent) {
+  end_loan();
   shape = Shape{0};
   size = 0;
   absent = is_absent;

@@ -18,7 +18,7 @@ namespace feedline::memory {
 // A row of a list, or of a padded field, whose length is known only after reading. A slot reuses its items for the next
 // batch, so rows need no allocation once the largest row has been read. Not thread-safe.
 struct ListItem {
-  ByteBuffer bytes;      // the first `size` of them
+  ByteBuffer bytes;      // the first `size` of them, unless the row is lent
   Shape shape;           // of this row
   std::size_t size = 0;  // bytes
   bool absent = false;   // the sample has no such field (missing="none")
@@ -28,8 +28,17 @@ struct ListItem {
   std::span<std::byte> take(const Shape& row, DType dtype);
   // Like take(), for a shape that a file claims: kData if it exceeds `most` bytes or the available memory.
   Result<std::span<std::byte>> make_room(const Shape& row, DType dtype, std::uint64_t most);
+  // Refers to an array that nobody writes to any more, instead of copying it.
+  void lend(const ArrayView& row, std::shared_ptr<void> memory);
+  void end_loan() { lent_ = nullptr; }
+  const std::byte* data() const { return lent_ ? lent_data_ : bytes.data(); }  // `size` bytes
+  std::size_t capacity() const { return lent_ ? bytes.capacity() + size : bytes.capacity(); }
   // Makes the row empty. is_absent: the sample does not have this field.
   void clear(bool is_absent = false);
+
+ private:
+  std::shared_ptr<void> lent_;  // owns lent_data_
+  const std::byte* lent_data_ = nullptr;
 };
 
 struct Row {

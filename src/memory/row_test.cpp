@@ -5,6 +5,8 @@
 
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <vector>
 
 namespace feedline::memory {
 namespace {
@@ -20,6 +22,22 @@ TEST(ListItem, GivesRoomForItsShapeAndKeepsIt) {
   EXPECT_EQ(smaller.data(), room.data()) << "the memory of a larger row is sufficient";
   EXPECT_EQ(item.size, 5u);
   EXPECT_EQ(item.bytes.data(), room.data());
+}
+
+TEST(ListItem, RefersToALentRowUntilTheLoanEnds) {
+  ListItem item;
+  const auto lent = std::make_shared<std::vector<float>>(6, 1.5F);
+  item.lend({reinterpret_cast<std::byte*>(lent->data()), {DType::kFloat32, {2, 3}}}, lent);
+  EXPECT_EQ(item.size, 24u);
+  EXPECT_EQ(item.shape, (Shape{2, 3}));
+  EXPECT_EQ(static_cast<const void*>(item.data()), lent->data());
+  EXPECT_EQ(item.capacity(), 24u);
+  item.end_loan();
+  EXPECT_EQ(lent.use_count(), 1);
+  item.lend({reinterpret_cast<std::byte*>(lent->data()), {DType::kFloat32, {6}}}, lent);
+  const auto room = item.take({2}, DType::kFloat32);
+  EXPECT_EQ(item.data(), room.data()) << "its own memory again";
+  EXPECT_EQ(lent.use_count(), 1);
 }
 
 TEST(ListItem, ARowOfNothingIsARow) {

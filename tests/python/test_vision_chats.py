@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -181,3 +182,36 @@ def test_a_template_in_the_processors_file(tmp_path: Path, model: Path) -> None:
     (model / "chat_template.json").write_text(json.dumps({"chat_template": config.pop("chat_template")}))
     (model / "tokenizer_config.json").write_text(json.dumps(config))
     assert np.array_equal(tokenized(tmp_path, model, samples)[0].input_ids, expected.input_ids)
+
+
+def test_arrays_that_a_users_function_writes_to_again_are_copied(tmp_path: Path, model: Path) -> None:
+    samples = [([ask("which?", 1), answer("this")], ["0.jpg"])] * 8
+    counter = np.zeros(1000, np.int64)
+
+    def counts(sample: dict[str, Any]) -> dict[str, Any]:
+        counter[:] += 1
+        return {**sample, "count": counter}
+
+    numbered = dataset(tmp_path, samples).map(counts).collate("list", fields="count")
+    chats = numbered.tokenize(model, messages="messages", images="images")
+    (batch,) = chats.loader(8, num_workers=1)
+    first = int(batch.count[0][0])  # samples are tried before the epoch
+    assert [int(count[0]) for count in batch.count] == list(range(first, first + 8))
+    assert all((count == count[0]).all() for count in batch.count)
+
+
+def test_the_memory_of_earlier_images_is_freed_with_the_loader(tmp_path: Path, model: Path) -> None:
+    chats = tokenized(tmp_path, model, [([ask("which?", 1), answer("this")], ["2.jpg"])] * 8)
+    expected = chats[0].pixel_values
+    loader = chats.loader(2, num_workers=2)
+    for batch in loader:
+        for values in batch.pixel_values:
+            assert np.array_equal(values, expected)
+    assert chats._chain is not None
+    function: Any = chats._chain.steps[-1].function
+    loader.close()
+    del batch, values
+    gc.collect()
+    assert not function._memory._free
+    assert chats[0].pixel_values.shape == expected.shape
+    assert not function._memory._free, "single samples retain nothing"

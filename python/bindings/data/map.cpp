@@ -88,6 +88,7 @@ class PythonFunction final : public SampleFunction {
       : takes_(nb::cast<std::vector<std::string>>(target.attr("takes"))),
         explained_(nb::cast<std::vector<std::string>>(target.attr("explain")())),
         only_reads_(nb::cast<bool>(target.attr("only_reads"))),
+        gives_away_(nb::cast<bool>(target.attr("gives_away"))),
         call_(held_by_anyone(target.attr("call"))),
         target_(held_by_anyone(std::move(target))) {}
 
@@ -95,6 +96,7 @@ class PythonFunction final : public SampleFunction {
   Result<FunctionResult> call(FunctionCall call) const override;
   std::vector<std::string> explain() const override { return explained_; }
   bool only_reads() const override { return only_reads_; }
+  bool gives_away() const override { return gives_away_; }
   Result<std::shared_ptr<const SampleFunction>> for_loader() const override;
   Result<void> begin() const override;
   void end() const override;
@@ -104,7 +106,7 @@ class PythonFunction final : public SampleFunction {
   Result<FunctionResult> entered(const FunctionCall& call) const;
 
   const std::vector<std::string> takes_, explained_;
-  const bool only_reads_;
+  const bool only_reads_, gives_away_;
   const std::shared_ptr<void> call_, target_;
 };
 

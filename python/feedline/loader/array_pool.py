@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -14,10 +15,29 @@ _MOST = 4  # unused blocks
 
 
 class ArrayPool:
-    """Provides float32 arrays. Memory returns to the pool when no array or tensor refers to it. Thread-safe."""
+    """Provides float32 arrays. Memory returns to the pool when no array or tensor refers to it, as long as the pool has
+    users. Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._free: list[Any] = []
+        self._users = 0
+        self._lock = threading.Lock()
+
+    def begin(self) -> None:
+        """Adds a user."""
+        with self._lock:
+            self._users += 1
+
+    def end(self) -> None:
+        """Removes a user. After the last one, unused memory is freed."""
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._free.clear()
+
+    def __reduce__(self) -> Any:
+        return ArrayPool, ()
 
     def empty(self, shape: Sequence[int]) -> Any:
         """Returns an array whose values are not set."""
@@ -27,12 +47,8 @@ class ArrayPool:
         block = self._block(count)
         # Views refer to this array, and not to the block, because the array's memory is that of a memoryview.
         whole = np.frombuffer(memoryview(block), np.float32, count)
-        weakref.finalize(whole, _give_back, self._free, block).atexit = False
+        weakref.finalize(whole, self._give_back, block).atexit = False
         return whole.reshape(shape)
-
-    def clear(self) -> None:
-        """Frees the unused memory."""
-        self._free.clear()
 
     def _block(self, count: int) -> Any:
         while self._free:
@@ -44,7 +60,6 @@ class ArrayPool:
                 return block
         return np.empty(count + count // 4, np.float32)  # the sizes of batches differ; unused memory stays unmapped
 
-
-def _give_back(free: list[Any], block: Any) -> None:
-    if len(free) < _MOST:
-        free.append(block)
+    def _give_back(self, block: Any) -> None:
+        if self._users > 0 and len(self._free) < _MOST:
+            self._free.append(block)

@@ -110,6 +110,7 @@ class ImagePackedLoader(PackedLoader[B]):
         )
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._memory = ArrayPool()
+        self._memory.begin()
         self._pending: deque[_Pending] = deque()
         self._taking = threading.Lock()
         self._run: int | None = None  # of the pending batches
@@ -267,7 +268,7 @@ class ImagePackedLoader(PackedLoader[B]):
         self._forget()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
-        self._memory.clear()
+        self._memory = ArrayPool()  # without a user; the previous one ends with its last array
 
 
 def mrope_positions(ids: Any, positions: Any, image_id: int, grids: Any, merge: int) -> Any:

@@ -15,9 +15,10 @@ constexpr std::size_t kAlwaysRetained = std::size_t{64} << 10;
 
 std::uint64_t VariableSizeItems::tidy() {
   std::uint64_t capacity = 0, used = 0, retained = 0;
-  for (const memory::ListItem& item : all) capacity += item.bytes.capacity(), used += item.size;
+  for (const memory::ListItem& item : all) capacity += item.capacity(), used += item.size;
   const std::size_t most = kAlwaysRetained + kRetainedTimes * static_cast<std::size_t>(used / all.size());
   for (memory::ListItem& item : all) {
+    item.end_loan();
     if (item.bytes.capacity() > most) item.bytes = {};
     retained += item.bytes.capacity();
   }

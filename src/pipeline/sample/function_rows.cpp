@@ -29,7 +29,9 @@ Result<void> check(const FunctionValue& value, const FieldSpec& field) {
   return check_row(value.array.spec, field, of() + "the function returned", "map");
 }
 
-Result<void> write_row(const FunctionValue& value, const FieldSpec& field, memory::Row& row, std::uint64_t most_bytes) {
+// is_given: the value can be used without a copy.
+Result<void> write_row(const FunctionValue& value, const FieldSpec& field, memory::Row& row, std::uint64_t most_bytes,
+                       bool is_given) {
   if (value.absent) {
     if (row.item == nullptr)
       return data_error("field '" + field.name +
@@ -41,6 +43,10 @@ Result<void> write_row(const FunctionValue& value, const FieldSpec& field, memor
   }
   FEEDLINE_CHECK_OK(check(value, field));
   std::span<std::byte> room{row.view.data, value.array.spec.bytes()};
+  if (row.item != nullptr && is_given && room.size() <= most_bytes) {
+    row.item->lend(value.array, value.memory);
+    return {};
+  }
   if (row.item != nullptr) {
     FEEDLINE_TRY(room, row.item->make_room(value.array.spec.shape, value.array.spec.dtype, most_bytes));
   }
@@ -120,7 +126,8 @@ Result<void> FunctionRows::write(std::span<const FunctionValue> values, std::spa
       return data_error(
           "the function returned a field '" + values[i].name + "', which it did not return for the first sample",
           "map");
-    FEEDLINE_CHECK_OK(write_row(values[i], recipe_.schema[*found], rows[*found], most_bytes));
+    FEEDLINE_CHECK_OK(write_row(values[i], recipe_.schema[*found], rows[*found], most_bytes,
+                                recipe_.mapping->function->gives_away()));
     ++written;
   }
   if (written == gives.size()) return {};

@@ -48,8 +48,7 @@ class SampleRoom {
       if (rows_[i].item == nullptr) continue;
       memory::ListItem& item = *rows_[i].item;
       Sample::Field& field = sample_.fields[i];
-      const auto bytes = item.bytes.resize(item.size);
-      field.data.assign(bytes.begin(), bytes.end());
+      field.data.assign(item.data(), item.data() + item.size);
       field.array.shape = item.shape;
       field.absent = item.absent;
     }

@@ -96,6 +96,8 @@ class Chain:
         self._before, self._apart, self._behind = self.steps[:first], self.steps[first:last], self.steps[last:]
         self.takes = _takes(self.steps)
         self.only_reads = not any(step.writable for step in self.steps)
+        # functions of the user may write to their results in a later call
+        self.gives_away = len(self._own_functions()) == len(self.steps)
 
     # ---- called by the engine, in any thread ----
 
@@ -138,11 +140,18 @@ class Chain:
         """Called before a loader's threads first call the functions."""
         if self._processes is not None:
             self._processes.start()
+        for function in self._own_functions():
+            function.begin()
 
     def end(self) -> None:
         """Called when the loader closes."""
         if self._processes is not None:
             self._processes.end()
+        for function in self._own_functions():
+            function.end()
+
+    def _own_functions(self) -> list[Any]:
+        return [step.function for step in self.steps if getattr(step.function, "gives_away", False)]
 
     def _run_apart(self, fields: Fields, draw: tuple[int, int, int]) -> Fields:
         if self._processes is not None:

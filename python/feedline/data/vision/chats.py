@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...errors import ConfigError, Error
+from ...loader.array_pool import ArrayPool
 from ..map.mapping import BadField
 from ..text.chat_template import ChatTemplate, Unsuitable
 from ..text.libraries import Tokenizer
@@ -38,6 +39,7 @@ class ImageChatTokens(ChatTokens):
 
     describes_itself: ClassVar[bool] = True
     has_images: ClassVar[bool] = True
+    gives_away: ClassVar[bool] = True  # nobody writes to the result of a call after it returns
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class ImageChatTokens(ChatTokens):
         super().__init__(tokenizer, *templates, fields, call, None)
         self.processor, self.images = processor, images
         self._most = max_length
+        self._memory = ArrayPool()
         self.runs += f", images by {processor.name}"
         self._image_id = self._id(where, processor.image_token)
         self._around = tuple(self._id(where, token) for token in processor.around if token)
@@ -75,7 +78,7 @@ class ImageChatTokens(ChatTokens):
         _value(sample, self.field, (IDS, MASK, *self.image_fields))
         encoded = self.images(sample)
         chat = self.chat(sample, encoded)
-        values = np.empty(values_shape(self.processor, chat.inputs), np.float32)
+        values = self._memory.empty(values_shape(self.processor, chat.inputs))
         at = 0
         for number, (image, one) in enumerate(zip(encoded, chat.inputs, strict=False)):
             try:
@@ -88,6 +91,14 @@ class ImageChatTokens(ChatTokens):
             fields[self.processor.facts] = facts(self.processor, chat.inputs)
         removed: dict[str, dict[str, Any]] = {name: {} for name in (*self.images.fields, self.tools or "")}
         return _replaced(sample, removed | {self.field: fields})
+
+    def begin(self) -> None:
+        """Called before a loader's threads first call the function."""
+        self._memory.begin()
+
+    def end(self) -> None:
+        """Called when the loader closes."""
+        self._memory.end()
 
     def identity(self) -> dict[str, Any]:
         return {
