@@ -18,7 +18,7 @@ struct FetchedVideo {
     std::vector<std::byte> content;
   };
   std::shared_ptr<const storage::Reader> reader;
-  std::uint64_t size = 0, key = 0;  // as of VideoSource
+  std::uint64_t size = 0, key = 0;  // as in VideoSource
   std::vector<Range> ranges;
 
   std::uint64_t bytes() const {
