@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures images per second on the available threads, and models larger numbers of threads (docs/scaling.md).
+"""Measures images per second on the available threads, and models larger numbers of threads (bench/scaling.md).
 
 Prints CPU time per image, alternating between 1 and 2 threads; memory traffic per image; this machine's memcpy
 bandwidth; and the model's images per second for up to 192 threads, with the limiting factor. The program lock_time
@@ -92,7 +92,7 @@ def lock_us_at(measured: dict[int, float], threads: int) -> float:
 def model(
     cpu_us: float, growth: float, lock_us: float, image_bytes: float, bandwidth: float, threads: int
 ) -> tuple[float, str]:
-    """Returns images per second and the limiting factor: the lowest of the three limits in docs/scaling.md."""
+    """Returns images per second and the limiting factor: the lowest of the three limits in bench/scaling.md."""
     limits = {
         "threads": threads * 1e6 / (cpu_us * (1 + growth * (threads - 1))),
         "memory": bandwidth / image_bytes,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Calls functions of plugins (feedline/plugin/plugin.h), and converts their codes to errors.
+// Calls functions of plugins (feedline/plugin/plugin.h) in the calling thread, and converts their codes to errors.
+// Owns nothing, and holds no lock during a call. Thread-safe, if the plugin's function is.
 
 #include <string>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 // Checks members of the structs that plugins register (feedline/plugin/plugin.h). `what` names the struct in errors,
-// as in "the codec 'qoi'".
+// as in "the codec 'qoi'". Pure functions, callable from any thread; pointers are used only during a call.
 
 #include <cstddef>
 #include <string>

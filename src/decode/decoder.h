@@ -52,7 +52,8 @@ class ImageDecoder {
   // and width, height and regions refer to the rotated image.
   Result<ImageHeader> open(std::span<const std::byte> bytes, bool applies_exif = false);
   const ImageHeader& header() const;  // from the last open(). Requires: open() succeeded
-  std::string kind() const;           // likewise, the format's name: "jpeg"; without a codec, Pillow's in lower case
+  // Returns the format's name: "jpeg"; without a codec, Pillow's in lower case. Requires: as header().
+  std::string kind() const;
   // Returns the EXIF orientation, 1 to 8, of the stored image. Requires: no decode() since open().
   int orientation() const;
   // Writes the pixels of `region` of the opened image to `out`, which is resized to the region (3 channels for kRgb, 1

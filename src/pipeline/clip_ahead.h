@@ -32,8 +32,8 @@ struct PipelinePlan;
 // Any thread may call take(); only the pipeline's owner may call begin() and stop().
 class ClipAhead final : public ClipReader {
  public:
-  // Returns nullptr if the recipe has no clips, the storage is not remote, or the caller gives the order. The plan must
-  // outlive the result.
+  // Returns nullptr if the recipe has no clips, the storage is not remote, or the caller passes the order. The plan
+  // must outlive the result.
   static std::unique_ptr<ClipAhead> make(std::shared_ptr<const Recipe> recipe, const PipelinePlan& plan,
                                          base::ReadAheadMode mode);
   ~ClipAhead() override;  // calls stop()

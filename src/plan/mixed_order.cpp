@@ -13,7 +13,7 @@ namespace feedline::plan {
 namespace {
 
 // A block spans many batches, so that the number of samples from each part varies between batches as if drawn at
-// random. A block is short compared with an epoch, so that these numbers do not vary more than that.
+// random. A block is short compared with an epoch, so these numbers do not vary more than that.
 constexpr std::uint64_t kBlock = 4096;
 
 // Separate keys for the passes over parts and for the blocks.

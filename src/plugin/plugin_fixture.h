@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Test support: plugins in the test program, whose functions tests replace.
+// Test support: plugins in the test program, whose functions tests replace. Only for one thread:
+// `offered` is global, and must exist until register_plugin() returns.
 
 #include <cstring>
 #include <string>

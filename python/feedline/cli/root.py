@@ -60,7 +60,7 @@ class _Root(click.Group):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self.commands = _Commands()  # type: ignore[assignment]  # nobody adds to it
+        self.commands = _Commands()  # type: ignore[assignment]  # read-only
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_SUBCOMMANDS)

@@ -122,7 +122,7 @@ class SamplerOrder:
         self._held = held
 
     def hand_over(self, engine: EngineLoader) -> None:
-        """Passes an order that was read to resume a state to another engine's loader."""
+        """Passes the order that was read to resume a state, if any, to a new loader of the engine."""
         if self._held is not None:
             engine.set_sampling(self._held)
 

@@ -18,7 +18,7 @@ class Library(NamedTuple):
     Attributes:
         name: ``"libsndfile"``, ``"libsoxr"`` or ``"FFmpeg"``.
         file: the name or path of the file; empty if it was not found, and for FFmpeg, which has several.
-        version: as the library reports it: ``"libsndfile-1.2.0"``; empty if it cannot be used.
+        version: the version that the library reports, such as ``"libsndfile-1.2.0"``; empty if it cannot be used.
         problem: why it cannot be used, and the package to install; otherwise empty.
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validates records against run.schema.json with fastjsonschema, and describes the first error in a sentence.
 
-This module is imported at the first validation, because creating a record requires no fastjsonschema.
+This module is imported at the first validation, because creating a record does not require fastjsonschema.
 """
 
 from __future__ import annotations

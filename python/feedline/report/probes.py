@@ -16,7 +16,7 @@ from .measured import FigureDifference, Work, figures_of
 
 GROUP = "probes"
 SHOWS = 0.1  # a probe that differs by less, or within its spread, counts as equal: clock rates vary
-SHOWS_BUSY = 0.3  # likewise if more programs than CPUs ran during either, as cores share caches and memory bandwidth
+SHOWS_BUSY = 0.3  # the same if more programs than CPUs ran during either, as cores share caches and memory bandwidth
 # The stages that do such work. Decoding represents all computation in the engine and in libraries.
 STAGES = {
     "decode_per_s": frozenset(("decode", "transform", "batch")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line about long work on the standard error."""
+"""Shows the progress of long work in one line on standard error."""
 
 from __future__ import annotations
 

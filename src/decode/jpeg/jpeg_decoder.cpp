@@ -66,7 +66,7 @@ struct JpegDecoder::Session {
   bool ready = false;  // between a successful open() and the decode() that consumes it
   const baseline::Kernels* kernels = nullptr;
   std::optional<baseline::BaselineDecoder> baseline;           // created lazily: many datasets never need it
-  std::optional<progressive::ProgressiveDecoder> progressive;  // likewise
+  std::optional<progressive::ProgressiveDecoder> progressive;  // the same
   bool used_baseline = false, used_progressive = false;
   CheckpointVisit checkpoints;
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Image codecs of plugins. They are rows of the table of image formats (image_formats.h).
+// Image codecs of plugins. They are rows of the table of image formats (image_formats.h), which are copied from the
+// plugin's structs and exist until the process ends. check_plugin() and add_plugin() are called by the one thread that
+// registers a plugin (plugin/loading.cpp); the other functions are thread-safe.
 
 #include <span>
 #include <string>

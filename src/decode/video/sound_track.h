@@ -2,7 +2,7 @@
 #pragma once
 
 // The sound of a video file: where the packets of a sound stream are, and which samples they hold. With it, a part of
-// the sound is decoded from the part's bytes.
+// the sound is decoded from the part's bytes. Readers in several threads share a track, which never changes.
 
 #include <cstddef>
 #include <cstdint>

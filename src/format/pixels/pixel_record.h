@@ -11,7 +11,7 @@
 //             4 bytes that are 1 if the sample lacks the field
 //             the key
 //             per image its rows, top to bottom, 8-bit channels interleaved, no gaps; begins at a multiple of 64
-//             per mask likewise, with the bytes per label, 1 or 2, in place of channels
+//             per mask the same, with the bytes per label, 1 or 2, in place of channels
 //             per other field its stored bytes, whose number is stored at width (low half) and height
 //             at least memory::PixelBuffer::kRowSlack bytes, so that kernels may read whole vectors at an image's end
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The record formats that plugins have registered. Thread-safe.
+// The record formats that plugins have registered, copied and stored until the process ends: pointers to them stay
+// valid. Thread-safe; a mutex guards the list, also in a child of fork().
 
 #include <memory>
 #include <span>

@@ -12,7 +12,9 @@
 
 namespace feedline::format {
 
-// Files of a plugin's format. Samples are numbered consecutively across files.
+// Files of a plugin's format. Samples are numbered consecutively across files. Owns the opened files; the format's
+// functions are the plugin's, which is never unloaded. Immutable after open() and thread-safe, as the plugin's
+// functions must be.
 class PluginRecordFormat final : public ShardedRecordFormat {
  public:
   // Requires: options.storage is set, and there is at least one file.

@@ -13,7 +13,8 @@
 
 namespace feedline::format {
 
-// A file that a plugin has opened. Thread-safe, as the plugin's functions must be.
+// A file that a plugin has opened. Owns the plugin's handle, which the destructor closes. `format` must exist as long
+// as this object. Immutable after open() and thread-safe, as the plugin's functions must be.
 class PluginShard final : public ShardReader {
  public:
   static Result<std::unique_ptr<PluginShard>> open(const feedline_format_v1& format,

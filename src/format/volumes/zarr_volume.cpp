@@ -154,7 +154,7 @@ class ZarrVolume final : public memory::Volume {
     return read;
   }
 
-  // low: of the shard. part: of the box, in the shard.
+  // low: the indexes of the shard's first element. part: the part of the box that is in the shard.
   Result<std::uint64_t> read_chunks_in(const Shard& shard, const Indexes& low, const BoxCopy::Part& part,
                                        const BoxCopy& box, memory::VolumeBuffers& buffers) const {
     struct Wanted {

@@ -10,14 +10,15 @@
 
 namespace feedline::pipeline {
 
-// A video that was opened in advance, with the bytes of one clip. Never changes after it was made.
+// A video that was opened in advance, with the bytes of one clip. Owns the bytes, and shares the reader with other
+// clips. Never changes after it was made, so the thread that fetched it passes it to a worker without a lock.
 struct FetchedVideo {
   struct Range {
     std::uint64_t offset = 0;
     std::vector<std::byte> content;
   };
   std::shared_ptr<const storage::Reader> reader;
-  std::uint64_t size = 0, key = 0;  // as of VideoSource
+  std::uint64_t size = 0, key = 0;  // as in VideoSource
   std::vector<Range> ranges;
 
   std::uint64_t bytes() const {

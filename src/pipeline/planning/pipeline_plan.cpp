@@ -22,8 +22,7 @@ namespace {
 
 // Larger numbers are assumed to be mistakes.
 constexpr int kMaxThreads = 1024;
-// The maximum number of samples in a batch across all ranks: positions in an epoch are 64-bit numbers of samples,
-// counted in batches.
+// The maximum number of samples in a global batch, so that products of batches and samples do not overflow 64 bits.
 constexpr std::uint64_t kMostOfAllRanks = std::uint64_t{1} << 48;
 
 Result<void> check_options(const LoaderOptions& options) {
@@ -170,7 +169,7 @@ Result<void> lay_out(const Recipe& recipe, std::optional<std::uint64_t> batch_si
   return {};
 }
 
-// Requires: `plan` has its order, and specifies whether the caller gives the order.
+// Requires: `plan` has its order, and specifies whether the caller passes the order.
 Result<PipelinePlan> resolve(const Recipe& recipe, const LoaderOptions& options, PipelinePlan plan) {
   plan.ranks = {.rank = options.rank,
                 .world_size = options.world_size,

@@ -26,7 +26,7 @@ class DevicePostprocess;
 struct PipelinePlan {
   // selection of samples
   plan::OrderConfig order;
-  bool is_given = false;        // the caller gives the order, and `order` is unused
+  bool is_given = false;        // the caller passes the order, and `order` is unused
   plan::PlanConfig ranks;       // how a whole epoch is divided into batches of the ranks
   std::uint64_t most_rows = 1;  // maximum rows of a batch on this rank, for its memory: fewer if an epoch has fewer
   bool in_order = true;
@@ -75,7 +75,7 @@ std::string explain_mix(const PipelinePlan& plan);  // empty if nothing is mixed
 
 // kConfig: an option out of range, samples that cannot be mixed as requested, or a budget too small for one batch.
 Result<PipelinePlan> plan_pipeline(const Recipe& recipe, const LoaderOptions& options);
-// Like plan_pipeline(), for an order that the caller gives; options for the order are ignored.
+// Like plan_pipeline(), for an order that the caller passes; options for the order are ignored.
 Result<PipelinePlan> plan_given(const Recipe& recipe, const LoaderOptions& options);
 
 // The position where an epoch starts or resumes, as in LoaderState.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Selects the sample to fetch next: from the plan, across epoch boundaries, or from samples that the caller gives.
+// Selects the sample to fetch next: from the plan, across epoch boundaries, or from samples that the caller passes.
 //
 // Owned by a FetchScheduler and used under its lock. Objects that allocate or free memory are parameters, so that the
 // caller creates and destroys them outside the lock.
@@ -46,7 +46,7 @@ class FetchOrder {
 
   // Returns nullopt if there is no order to follow, or at its end.
   std::optional<std::uint64_t> next();
-  // The same with the key of the sample's random draws, which is 0 for samples that the caller gives.
+  // The same with the key of the sample's random draws, which is 0 for samples that the caller passes.
   struct Row {
     std::uint64_t epoch = 0, sample = 0, draw = 0;
   };

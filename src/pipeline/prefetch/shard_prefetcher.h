@@ -35,7 +35,7 @@ namespace feedline::pipeline {
 // Any thread may call reached() and explain(); only the pipeline's owner may call the other functions.
 class ShardPrefetcher {
  public:
-  // Returns nullptr if no storage is cached, the caller gives the order, or the format does not report its shards. The
+  // Returns nullptr if no storage is cached, the caller passes the order, or the format does not report its shards. The
   // plan must outlive this object.
   static std::unique_ptr<ShardPrefetcher> make(const format::RecordFormat& format, const PipelinePlan& plan);
   ~ShardPrefetcher();  // calls stop()

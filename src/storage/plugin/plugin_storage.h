@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Storage schemes of plugins.
+// Storage schemes of plugins. The struct is copied, and the scheme stays registered until the process ends. Called by
+// the one thread that registers a plugin (plugin/loading.cpp).
 
 #include <memory>
 #include <string>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The image operations that plugins have registered. Thread-safe. ops/apply.cpp runs them.
+// The image operations that plugins have registered, copied and stored until the process ends; ops/apply.cpp runs them.
+// Thread-safe; a mutex guards the list, also in a child of fork().
 
 #include <string_view>
 #include <vector>

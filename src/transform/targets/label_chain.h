@@ -29,7 +29,7 @@ struct LabelDrawing {
   std::vector<int> before;  // scratch
   std::vector<LabelPoint> warped_before;
   ElasticScratch elastic;
-  std::vector<Decision> decisions;  // likewise
+  std::vector<Decision> decisions;  // scratch
   IouCrops* iou_crops = nullptr;    // as in Drawing
   Size size() const { return {static_cast<int>(rows.size()), static_cast<int>(columns.size())}; }
 };

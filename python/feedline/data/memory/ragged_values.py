@@ -127,7 +127,7 @@ def _pad_bytes(values: Any, pad_value: Any) -> bytes:
     try:
         dtype = numpy.dtype(name)
     except TypeError:
-        return b""  # likewise
+        return b""  # arrays() reports this too
     if dtype.kind in "iu":
         limits = numpy.iinfo(dtype)
         arguments.integer(_WHERE, f"pad_value of {name}", pad_value, low=int(limits.min), high=int(limits.max))

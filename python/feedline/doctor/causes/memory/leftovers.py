@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Killed runs left files behind."""
+"""Files that killed runs left."""
 
 from __future__ import annotations
 
