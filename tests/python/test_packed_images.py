@@ -90,6 +90,37 @@ def test_every_document_has_its_images(chats: feedline.Dataset, workers: int) ->
     assert Counter(itertools.chain.from_iterable(map(documents_of, batches))) == expected(chats)
 
 
+def test_datasets_are_mixed_by_weight_and_read_from_their_own_folders(tmp_path: Path) -> None:
+    parts = []
+    for folder, count in (("a", 4), ("b", 12)):
+        (tmp_path / folder).mkdir()
+        lines = []
+        for number in range(count):
+            name = f"{number}.jpg"  # the same names in both folders
+            (tmp_path / folder / name).write_bytes(made.picture(60 + number, 70, seed=len(lines) + 100 * count))
+            talk = [{"role": "user", "content": "<image>?"}, {"role": "assistant", "content": f"{folder}{number}"}]
+            lines.append(json.dumps({"messages": talk, "images": [name]}))
+        (tmp_path / folder / "chats.jsonl").write_text("".join(f"{line}\n" for line in lines))
+        parts.append(feedline.open(tmp_path / folder / "chats.jsonl", fields=["messages:json", "images:json"]))
+    model = made.model_folder(tmp_path / "model", made.QWEN2)
+    options: dict[str, Any] = {"messages": "messages", "images": "images"}
+    mixed = feedline.mix(parts, weights=[3, 1], samples=16)
+    packed = mixed.tokenize(model, **options).pack_sequences(LENGTH, long="truncate")
+    expected = [[part.tokenize(model, **options)[i] for i in range(len(part))] for part in parts]
+    known = {(tuple(one.input_ids.tolist()), one.pixel_values.tobytes()): i for i in (0, 1) for one in expected[i]}
+    with packed.loader(1, shuffle=True, output="numpy", uneven="exact") as loader:
+        found = list(itertools.chain.from_iterable(map(documents_of, loader)))
+        assert Counter(known[document] for document in found) == {0: 12, 1: 4}
+        assert all(times == 3 for document, times in Counter(found).items() if known[document] == 0)
+    assert "images     16 images" in packed.explain()
+
+    part = mixed.collate("list", fields="images").tokenize(model, **options)
+    with pytest.raises(feedline.ConfigError, match=r"collate is not supported between mix\(\) and tokenize\(\)"):
+        part.pack_sequences(LENGTH, long="truncate")
+    with pytest.raises(feedline.DataError, match="not in one local folder"):
+        mixed.tokenize(model, **options)[0]
+
+
 def test_a_state_resumes_at_the_next_batch(chats: feedline.Dataset) -> None:
     packed = chats.pack_sequences(LENGTH, long="drop")
     options: dict[str, Any] = {"shuffle": True, "seed": 3, "output": "numpy", "uneven": "exact"}

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -287,9 +288,6 @@ def test_code_that_may_change_is_refused(tmp_path: Path) -> None:
     texts = feedline.open(tmp_path / "chats.jsonl", fields=["messages:text"])
     with pytest.raises(feedline.ConfigError, match="changes of the tokenizer Words, which is Python code"):
         texts.tokenize(Words(), "messages").pack_sequences(128)
-    mixed = feedline.mix([texts, texts], weights=[1, 2]).tokenize(Exact(), "messages")
-    with pytest.raises(feedline.ConfigError, match="the weights of a mixture of texts would be lost"):
-        mixed.pack_sequences(128)
     with pytest.raises(feedline.ConfigError, match="the variables of the chat template are not JSON"):
         chats(tmp_path, template_arguments={"now": object()}).pack_sequences(128)
     with pytest.raises(feedline.ConfigError, match=r"omit field='loss_mask'"):
@@ -320,3 +318,23 @@ def test_a_changed_file_in_a_folder_is_noticed(tmp_path: Path, linked: bool) -> 
     (stored / "x.txt").write_text("z")
     os.utime(stored / "x.txt", ns=(status.st_atime_ns, status.st_mtime_ns + 1))
     assert packed() != before
+
+
+def test_texts_are_mixed_by_weight(tmp_path: Path) -> None:
+    parts = []
+    for letter, count in (("a", 5), ("b", 20)):
+        lines = "".join(json.dumps({"text": letter * (3 + number)}) + "\n" for number in range(count))
+        (tmp_path / f"{letter}.jsonl").write_text(lines)
+        parts.append(feedline.open(tmp_path / f"{letter}.jsonl", fields=["text"]))
+    mixed = feedline.mix(parts, weights=[1, 1], until="last").tokenize(Exact(), add_special_tokens=False)
+    packed = mixed.pack_sequences(64)
+    with packed.loader(1, shuffle=True, output="numpy", uneven="exact") as loader:
+        first = [
+            int(ids[documents == number][0])
+            for batch in loader
+            for ids, documents in zip(batch.input_ids, batch.document_ids, strict=True)
+            for number in range(int(documents.max()) + 1)
+        ]
+    letters = Counter(first)
+    assert len(letters) == 2
+    assert set(letters.values()) == {20}, "until the last dataset ends, with equal weights"

@@ -14,8 +14,8 @@ import pytest
 
 import feedline
 from feedline import _engine
-from feedline.data.text.tokenized import folder_of
 from feedline.data.vision import processors
+from feedline.data.vision.sample_images import folder_of
 
 pytest.importorskip("jinja2")
 pytest.importorskip("tokenizers")

@@ -73,6 +73,12 @@ def made_by(
     return result
 
 
+def call_of(made: Recorded, function: str) -> Call | None:
+    """Returns the call that created an object, if it was a call to ``function``, named ``MODULE:FUNCTION``."""
+    first = made._calls[0] if made._calls else None
+    return first if first is not None and first.name == function else None
+
+
 def _recording(method: Any) -> Any:
     @functools.wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:

@@ -25,10 +25,11 @@ import numpy as np
 from .. import _engine
 from ..data.dataset import Dataset
 from ..data.map.mapping import BadField, UnusableFunction
+from ..data.mixtures import mix
 from ..data.sources import open as open_source
 from ..data.text.tokenizing import IDS, MASK, ChatTokens, TextTokens, Tokens
 from ..data.vision.chats import ImageChatTokens
-from ..data.vision.packed_images import PackedImages
+from ..data.vision.packed_images import MixedImages, PackedImages
 from ..errors import ConfigError, DataError, StorageError
 from ..machine import limits as host_limits
 from .command import write
@@ -49,7 +50,7 @@ class Stored(NamedTuple):
     """The token files of a dataset, and the images of its documents, if it has any."""
 
     engine: _engine.Dataset
-    images: PackedImages | None
+    images: PackedImages | MixedImages | None
 
 
 def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any], *, skips: bool) -> Stored:
@@ -64,6 +65,8 @@ def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any], *, s
     function = _function_of(dataset)
     if field not in (None, IDS):
         raise ConfigError(f"{_WHERE}: tokenize() makes the field {IDS!r}; omit field={field!r}")
+    if dataset.format == "mix":
+        return _stored_mixture(dataset, function, options, skips=skips)
     length = None
     if isinstance(function, ImageChatTokens):
         _check_images(dataset, options)
@@ -94,6 +97,29 @@ def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any], *, s
     if not isinstance(function, ImageChatTokens):
         return Stored(engine, None)
     return Stored(engine, PackedImages(function, dataset._preceding, files.images))
+
+
+def _stored_mixture(
+    dataset: Dataset, function: TextTokens | ChatTokens, options: Mapping[str, Any], *, skips: bool
+) -> Stored:
+    """Returns the mixture of the token files of its datasets."""
+    mixed, *calls = dataset._calls
+    if mixed.name != "data.mixtures:mix" or calls[0].name != "map":  # tokenize() calls map()
+        raise ConfigError(
+            f"{_WHERE}: {calls[0].name} is not supported between mix() and tokenize(); apply it to each dataset "
+            "before mix()"
+        )
+    (parts,) = mixed.arguments
+    found = []
+    for part in parts:
+        of_part = function.for_dataset(part) if isinstance(function, ImageChatTokens) else function
+        tokenized = part.map(of_part)
+        tokenized._preceding = part
+        found.append(stored(tokenized, None, options, skips=skips))
+    mixture = {name: value for name, value in mixed.options.items() if value is not None}
+    engine = mix([Dataset(one.engine, part._origin) for one, part in zip(found, parts, strict=True)], **mixture)._engine
+    images = [one.images for one in found if one.images is not None]
+    return Stored(engine, MixedImages(images, [len(part) for part in parts]) if images else None)
 
 
 def _check_images(dataset: Dataset, options: Mapping[str, Any]) -> None:
@@ -143,11 +169,6 @@ def _function_of(dataset: Dataset) -> TextTokens | ChatTokens:
         raise ConfigError(
             f"{_WHERE}: changes of the tokenizer {found.tokenizer.library}, which is Python code, would not be "
             f"noticed, so its tokens cannot be cached; {advice}"
-        )
-    if dataset.format == "mix":
-        raise ConfigError(
-            f"{_WHERE}: the weights of a mixture of texts would be lost; write the tokens of each dataset with "
-            "`feedline tokenize`, and mix the token files"
         )
     return found
 

@@ -74,6 +74,7 @@ class Tokenized:
             DataError: a text has no tokens, a message has no role, the template raises an exception, or the mask is
                 empty; raised when the sample is read, subject to ``on_error``.
         """
+        from ..vision.sample_images import folder_of_dataset
         from .token_functions import token_function  # imports modules that only tokens need
         from .tokenizing import IDS, MASK, ChatTokens
 
@@ -91,7 +92,7 @@ class Tokenized:
             eod=eod,
             add_special_tokens=add_special_tokens,
             images=images,
-            folder=folder_of(dataset.source) if images is not None else None,
+            folder=folder_of_dataset(dataset) if images is not None else None,
         )
         made = [IDS, MASK] if isinstance(function, ChatTokens) else [IDS]
         tokenized: Any = dataset.map(function, processes=processes).collate("pad", fields=made)
@@ -100,13 +101,3 @@ class Tokenized:
             tokenized._preceding = dataset
         result: Self = tokenized
         return result
-
-
-def folder_of(source: str) -> str | None:
-    """Returns the folder to which paths in a source are relative; None if it is remote, or if there are several."""
-    folders = set()
-    for one in source.split("::"):
-        path = one.removeprefix("file://")
-        folders.add(path if os.path.isdir(path) else os.path.dirname(path))
-    (folder, *others) = folders
-    return None if others or "://" in folder or any(letter in folder for letter in "*?[{") else folder

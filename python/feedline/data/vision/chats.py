@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
@@ -16,7 +17,7 @@ from ..text.chat_template import ChatTemplate, Unsuitable
 from ..text.libraries import Tokenizer
 from ..text.tokenizing import IDS, MASK, ChatTokens, Conversation, Tokens, _replaced, _value
 from .processors import EncoderInput, Processor
-from .sample_images import SampleImages, inputs_of
+from .sample_images import SampleImages, folder_of_dataset, inputs_of
 
 PIXELS = "pixel_values"
 _IN_TEXT = "<image>"
@@ -91,6 +92,12 @@ class ImageChatTokens(ChatTokens):
             fields[self.processor.facts] = facts(self.processor, chat.inputs)
         removed: dict[str, dict[str, Any]] = {name: {} for name in (*self.images.fields, self.tools or "")}
         return _replaced(sample, removed | {self.field: fields})
+
+    def for_dataset(self, dataset: Any) -> ImageChatTokens:
+        """Returns a copy whose relative paths refer to the folder of another dataset."""
+        made = copy.copy(self)
+        made.images = SampleImages(self.images.fields, folder_of_dataset(dataset))
+        return made
 
     def begin(self) -> None:
         """Called before a loader's threads first call the function."""

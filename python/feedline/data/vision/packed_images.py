@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,8 +54,13 @@ class PackedImages:
     def allocate(
         self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
     ) -> tuple[list[Any], list[Any]]:
+        return self.allocate_for([self.inputs_of(document) for document in documents], empty)
+
+    def allocate_for(
+        self, inputs: Sequence[list[EncoderInput]], empty: Callable[[tuple[int, ...]], Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """Like :meth:`allocate`, for documents with these inputs."""
         processor = self._function.processor
-        inputs = [self.inputs_of(document) for document in documents]
         every = [one for of_one in inputs for one in of_one]
         values = empty(values_shape(processor, every))
         parts: list[Any] = []
@@ -111,3 +118,44 @@ class PackedImages:
         merge = processor.patches[1]
         made = mrope_positions(ids, positions, self._function.image_id, grids, merge)
         return torch.from_numpy(made).to(batch.input_ids.device)
+
+
+class MixedImages:
+    """The images of a mixture of tokenized datasets, whose documents are numbered one dataset after the other.
+
+    Args:
+        parts: the images of each dataset, for the same model.
+        documents: the number of documents of each dataset.
+    """
+
+    def __init__(self, parts: Sequence[PackedImages], documents: Sequence[int]) -> None:
+        self._parts = parts
+        self._firsts = [0, *itertools.accumulate(documents)][:-1]
+        self.names = parts[0].names
+
+    def _part_of(self, document: int) -> tuple[PackedImages, int]:
+        part = bisect.bisect_right(self._firsts, document) - 1
+        return self._parts[part], document - self._firsts[part]
+
+    def truncated(self) -> tuple[int, int]:
+        documents, tokens = zip(*(part.truncated() for part in self._parts), strict=True)
+        return sum(documents), sum(tokens)
+
+    def left_out(self) -> int:
+        return sum(part.left_out() for part in self._parts)
+
+    def count(self) -> int:
+        return sum(part.count() for part in self._parts)
+
+    def allocate(
+        self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
+    ) -> tuple[list[Any], list[Any]]:
+        found = (self._part_of(document) for document in documents)
+        return self._parts[0].allocate_for([part.inputs_of(number) for part, number in found], empty)
+
+    def read(self, document: int, out: Any) -> None:
+        part, number = self._part_of(document)
+        part.read(number, out)
+
+    def positions(self, batch: Any) -> Any:
+        return self._parts[0].positions(batch)

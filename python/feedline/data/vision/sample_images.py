@@ -10,6 +10,7 @@ from typing import Any
 from ... import _engine
 from ...errors import Error
 from ..map.mapping import BadField, UnusableFunction
+from ..recorded_calls import call_of
 from .processors import EncoderInput, Processor
 
 
@@ -71,3 +72,25 @@ def inputs_of(processor: Processor, field: str, images: Sequence[Any]) -> list[E
         except (Error, ValueError) as error:
             raise BadField(field, f"image {number}: {error}") from None
     return made
+
+
+def _sources(dataset: Any) -> list[str]:
+    mixed = call_of(dataset, "data.mixtures:mix")
+    if mixed is None:
+        return [dataset.source]
+    return [source for part in mixed.arguments[0] for source in _sources(part)]
+
+
+def folder_of(source: str) -> str | None:
+    """Returns the folder to which paths in a source are relative; None if it is remote, or if there are several."""
+    folders = set()
+    for one in source.split("::"):
+        path = one.removeprefix("file://")
+        folders.add(path if os.path.isdir(path) else os.path.dirname(path))
+    (folder, *others) = folders
+    return None if others or "://" in folder or any(letter in folder for letter in "*?[{") else folder
+
+
+def folder_of_dataset(dataset: Any) -> str | None:
+    """Like :func:`folder_of`, for a dataset or a mixture."""
+    return folder_of("::".join(_sources(dataset)))
