@@ -30,7 +30,7 @@ class PackedImages:
         self._function, self._samples, self._folder = function, samples, sizes.parent
         self._sizes = np.memmap(sizes, "<i4", "r").reshape(-1, 2)
         self._ends = np.flatnonzero(self._sizes[:, 0] == 0)
-        self.names = tuple(function.image_fields)
+        self.names: tuple[str, ...] = tuple(function.image_fields)
 
     def truncated(self) -> tuple[int, int]:
         """Returns the number of documents that were truncated to the length of a row, and of tokens cut off."""
@@ -128,12 +128,12 @@ class MixedImages:
         documents: the number of documents of each dataset.
     """
 
-    def __init__(self, parts: Sequence[PackedImages], documents: Sequence[int]) -> None:
+    def __init__(self, parts: Sequence[PackedImages | MixedImages], documents: Sequence[int]) -> None:
         self._parts = parts
         self._firsts = [0, *itertools.accumulate(documents)][:-1]
-        self.names = parts[0].names
+        self.names: tuple[str, ...] = parts[0].names
 
-    def _part_of(self, document: int) -> tuple[PackedImages, int]:
+    def _part_of(self, document: int) -> tuple[PackedImages | MixedImages, int]:
         part = bisect.bisect_right(self._firsts, document) - 1
         return self._parts[part], document - self._firsts[part]
 
@@ -150,8 +150,16 @@ class MixedImages:
     def allocate(
         self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
     ) -> tuple[list[Any], list[Any]]:
-        found = (self._part_of(document) for document in documents)
-        return self._parts[0].allocate_for([part.inputs_of(number) for part, number in found], empty)
+        return self.allocate_for([self.inputs_of(document) for document in documents], empty)
+
+    def allocate_for(
+        self, inputs: Sequence[list[EncoderInput]], empty: Callable[[tuple[int, ...]], Any]
+    ) -> tuple[list[Any], list[Any]]:
+        return self._parts[0].allocate_for(inputs, empty)
+
+    def inputs_of(self, document: int) -> list[EncoderInput]:
+        part, number = self._part_of(document)
+        return part.inputs_of(number)
 
     def read(self, document: int, out: Any) -> None:
         part, number = self._part_of(document)
