@@ -7,17 +7,17 @@
 
 namespace feedline::pipeline {
 
-bool FetchOrder::begin(bool goes_on, Past& past) {
+bool FetchOrder::begin(bool goes_on, Past& past, std::uint64_t epoch) {
   goes_on_ = goes_on;
   next_.is_next_epoch = false;
   if (!plan_.is_given) return false;
   std::swap(past.given, given_.samples);  // restarts with its first batch
   given_.first = 0;
-  next_ = {.is_given = true};
+  next_ = {.epoch = epoch, .is_given = true};
   return true;
 }
 
-void FetchOrder::give(std::vector<std::uint64_t> samples, std::uint64_t oldest) {
+void FetchOrder::give(std::vector<GivenSample> samples, std::uint64_t oldest) {
   for (; given_.first < oldest && !given_.samples.empty(); ++given_.first) given_.samples.pop_front();
   given_.samples.push_back(std::move(samples));
 }
@@ -41,10 +41,12 @@ void FetchOrder::forget(Past& past) {
 
 // Returns nullopt at the end of the samples that the caller has given.
 std::optional<FetchOrder::Row> FetchOrder::next_given() {
-  if (next_.batch < given_.first) next_ = {.batch = given_.first, .is_given = true};
+  if (next_.batch < given_.first) next_ = {.epoch = next_.epoch, .batch = given_.first, .is_given = true};
   for (; next_.batch - given_.first < given_.samples.size(); ++next_.batch, next_.row = 0) {
     const auto& samples = given_.samples[next_.batch - given_.first];
-    if (next_.row < samples.size()) return Row{.sample = samples[next_.row++]};
+    if (next_.row >= samples.size()) continue;
+    const GivenSample& sample = samples[next_.row++];
+    return Row{next_.epoch, sample.index, sample.draw};
   }
   return std::nullopt;
 }

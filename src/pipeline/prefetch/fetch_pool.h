@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "pipeline/prefetch/fetch_order.h"
 #include "pipeline/prefetch/fetch_table.h"
 #include "pipeline/prefetch/read_depth.h"
 #include "telemetry/held_bytes.h"
@@ -35,9 +36,9 @@ class FetchPool {
   // Returns whether another fetch may start. Joined reads wait until much memory is free, and then use it.
   bool may_begin();
   bool has_spare() const { return !spare_.empty(); }
-  // Starts a fetch for this sample in a spare entry, or else in the first entry of `fresh`; the fetch is marked as
-  // wanted. Requires: there is a spare entry, or `fresh` has one.
-  Entry& begin(std::uint64_t sample, Entries& fresh);
+  // Starts a fetch for this row's sample in a spare entry, or else in the first entry of `fresh`; the fetch is marked
+  // as wanted. Requires: there is a spare entry, or `fresh` has one.
+  Entry& begin(const FetchOrder::Row& row, Entries& fresh);
   void finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused);
   // Called when a thread needs a sample. Returns the sample's fetch, which is then no longer marked as wanted; nullptr
   // if there is none.

@@ -15,7 +15,7 @@ class FetchPoolTest : public testing::Test {
  protected:
   FetchPool::Entry& begin(FetchPool& pool, std::uint64_t sample) {
     if (fresh_.empty()) fresh_.emplace_back().parts.resize(1);
-    return pool.begin(sample, fresh_);
+    return pool.begin({.sample = sample}, fresh_);
   }
   void finish(FetchPool& pool, FetchPool::Entry& entry, std::size_t bytes, bool was_near = false) {
     FetchTable::Part& part = entry.parts.front();
