@@ -20,8 +20,9 @@ constexpr std::size_t kMostShare = 100;  // checkpoints take at most this part o
 // In smaller files, decoding the rows of MCUs is faster than skipping them.
 constexpr std::size_t kLeastFile = 8 << 10;
 
-// A range of the file consists of whole segments, so small segments make small ranges.
-constexpr std::size_t kLeastSegment = 16 << 10, kMostSegments = 512;
+// A range of a large file consists of whole segments, so small segments make small ranges.
+constexpr std::size_t kLargeFile = 256 << 10, kLeastSegment = 16 << 10, kSegmentOfSmall = 64 << 10;
+constexpr std::size_t kMostSegments = 512;
 
 constexpr std::size_t kKeyBefore = 1024, kKeyAfter = 256, kKeyEnd = 64;
 
@@ -129,6 +130,7 @@ std::uint64_t checkpoint_key(std::span<const std::byte> file, std::size_t scan) 
 }
 
 std::size_t digested_bytes(std::size_t file_bytes) {
+  if (file_bytes < kLargeFile) return kSegmentOfSmall;
   return std::bit_ceil(std::max(kLeastSegment, (file_bytes + kMostSegments - 1) / kMostSegments));
 }
 

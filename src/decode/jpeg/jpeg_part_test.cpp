@@ -2,7 +2,7 @@
 #include "decode/jpeg/jpeg_part.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <random>
 
 #include "decode/decoder.h"
@@ -34,9 +34,9 @@ EncodedBytes with_segment(const EncodedBytes& file, int marker, EncodedBytes pay
 // EXIF data with an orientation and, as if for a thumbnail, many more bytes.
 EncodedBytes exif(int orientation) {
   EncodedBytes bytes;
-  for (const int byte : {'E',  'x', 'i', 'f', 0, 0, 'I', 'I', 42,          0, 8, 0, 0, 0, 1, 0,
-                         0x12, 1,   3,   0,   1, 0, 0,   0,   orientation, 0, 0, 0, 0, 0, 0, 0})
-    bytes.push_back(static_cast<std::byte>(byte));
+  const std::array<int, 32> start{0x45, 0x78, 0x69, 0x66, 0, 0, 0x49, 0x49, 42, 0, 8, 0,          0,
+                                  0,    1,    0,    0x12, 1, 3, 0,    1,    0,  0, 0, orientation};
+  for (const int byte : start) bytes.push_back(static_cast<std::byte>(byte));
   bytes.resize(9000, std::byte{0x55});
   return bytes;
 }

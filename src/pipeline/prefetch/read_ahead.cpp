@@ -116,7 +116,7 @@ Result<void> ReadAhead::read_missed(std::uint64_t sample, const base::SampleKey&
   if (!part) return format_->read(sample, record);
   storage::Read read{.piece = part->piece, .most_bytes = record.most_bytes, .buffer = std::move(watch.range)};
   storage::read_piece(read);
-  const bool is_usable = parts_->accept(*part, sample, read.bytes, key, record);
+  const bool is_usable = parts_->accept(*part, sample, read.bytes, record);
   watch.range = std::move(read.buffer);
   return is_usable ? Result<void>() : format_->read(sample, record);
 }
@@ -136,7 +136,8 @@ Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, const
     fetched.front().piece = {};
     const auto& bytes = fetched.front().bytes;
     if (!bytes && bytes.error().code == ErrorCode::kCancelled) return cancelled();
-    return parts_->accept(*range, sample, bytes, key, record) ? Result<void>() : format_->read(sample, record);
+    if (!range->is_for(key)) return read_missed(sample, key, record, watch);  // the sample's next crop was fetched
+    return parts_->accept(*range, sample, bytes, record) ? Result<void>() : format_->read(sample, record);
   }
   const auto version = parts_ && fetched.size() == 1 ? version_of(fetched.front()) : std::nullopt;
   auto done = accept(sample, fetched, record, watch);

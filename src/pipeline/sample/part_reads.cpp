@@ -22,10 +22,6 @@ storage::Version version_of(const decode::JpegOutline& outline) {
   return {outline.bytes, static_cast<std::int64_t>(outline.version[0]), outline.version[1]};
 }
 
-bool is_same(const base::SampleKey& a, const base::SampleKey& b) {
-  return a.seed == b.seed && a.epoch == b.epoch && a.sample == b.sample;
-}
-
 std::uint64_t key_of(const storage::Storage& storage, const storage::Piece& image) {
   const std::string name = storage.identity(image.name());
   return cache::xxh3(std::as_bytes(std::span(name)), image.offset);
@@ -49,6 +45,10 @@ void note_outline(const storage::Storage& storage, const storage::Piece& image, 
   if (!outline) return;
   outline->version = {static_cast<std::uint64_t>(version.mtime_ns), version.tag};
   checkpoints.save_outline(key, decode::to_bytes(*outline));
+}
+
+bool PartRead::is_for(const base::SampleKey& other) const {
+  return key.seed == other.seed && key.epoch == other.epoch && key.sample == other.sample;
 }
 
 struct PartReads::Finder::Scratch {
@@ -130,14 +130,14 @@ bool PartReads::fill(const PartRead& read, std::uint64_t sample, std::span<const
 }
 
 bool PartReads::accept(const PartRead& read, std::uint64_t sample, const Result<std::span<const std::byte>>& bytes,
-                       const base::SampleKey& key, memory::Record& record) const {
-  if (is_same(read.key, key) && bytes && fill(read, sample, *bytes, record)) {
+                       memory::Record& record) const {
+  if (bytes && fill(read, sample, *bytes, record)) {
     recipe_->checkpoints->note_range(bytes->size(), read.image_bytes);
+    recipe_->checkpoints->note(decode::CheckpointEvent::kUsed);
     return true;
   }
   recipe_->checkpoints->note_refused_range();
-  const bool has_changed = bytes ? is_same(read.key, key) : storage::is_of_change(bytes.error());
-  if (!has_changed) return false;
+  if (!bytes && !storage::is_of_change(bytes.error())) return false;
   recipe_->checkpoints->note(decode::CheckpointEvent::kChanged);
   if (const auto image = recipe_->records->locate_image(sample, recipe_->image_field); image && *image)
     recipe_->checkpoints->forget_outline(key_of(*storage_, **image));

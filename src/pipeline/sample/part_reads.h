@@ -30,6 +30,8 @@ struct PartRead {
   std::uint64_t image_bytes = 0;  // of the whole image
   std::shared_ptr<decode::JpegPart> part;
   std::uint64_t held_bytes = 0;  // memory besides the piece's bytes
+
+  bool is_for(const base::SampleKey& other) const;
 };
 
 // Returns whether ranges of the storage's objects are read.
@@ -63,7 +65,7 @@ class PartReads {
   // Fills the record like RecordFormat::accept(). Returns false if the bytes are not usable; the whole sample must then
   // be read. bytes: nullptr if the read failed.
   bool accept(const PartRead& read, std::uint64_t sample, const Result<std::span<const std::byte>>& bytes,
-              const base::SampleKey& key, memory::Record& record) const;
+              memory::Record& record) const;
   // Calls note_outline() for a sample's image.
   void note(std::uint64_t sample, const memory::Record& record, const storage::Version& version) const;
 
