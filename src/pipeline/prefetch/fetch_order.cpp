@@ -22,12 +22,17 @@ void FetchOrder::give(std::vector<GivenSample> samples, std::uint64_t oldest) {
   given_.samples.push_back(std::move(samples));
 }
 
+// Returns whether the order has passed the row, in the same epoch or by going on to the next one.
+bool FetchOrder::is_before_next(const PlanRow& row, const std::shared_ptr<const plan::Plan>& plan) const {
+  if (next_.is_next_epoch && !row.is_given && row.epoch + 1 == next_.epoch) return true;
+  const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;
+  return is_same_order && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
+}
+
 bool FetchOrder::missed(const PlanRow& row, Past& past) {
   if ((row.plan == nullptr || *row.plan == nullptr) && !row.is_given) return false;
   auto plan = row.plan != nullptr ? *row.plan : nullptr;
-  const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;
-  const bool is_behind = is_same_order && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
-  if (is_behind && ++misses_ <= slack_) return false;
+  if (is_before_next(row, plan) && ++misses_ <= slack_) return false;
   misses_ = 0;
   past.plan = std::move(next_.plan);
   next_ = {row.epoch, std::move(plan), row.batch, row.row + 1, false, row.is_given};

@@ -38,8 +38,8 @@ class FetchOrder {
   // Adds the caller's next batch of samples. Samples of batches before `oldest` are no longer needed.
   void give(std::vector<GivenSample> samples, std::uint64_t oldest);
   // Called if a thread needed the sample of this row but it had not been fetched: the thread is just before the next
-  // sample to fetch, or the order follows another plan. Returns true if the order continues after this row, and the
-  // samples fetched so far are no longer needed.
+  // sample to fetch, or in the epoch before it, or the order follows another plan. Returns true if the order continues
+  // after this row, and the samples fetched so far are no longer needed.
   bool missed(const PlanRow& row, Past& past);
   void found() { misses_ = 0; }
   // Stops following an order until missed() is called.
@@ -80,6 +80,7 @@ class FetchOrder {
     std::deque<std::vector<GivenSample>> samples;
   };
   std::optional<Row> next_given();
+  bool is_before_next(const PlanRow& row, const std::shared_ptr<const plan::Plan>& plan) const;
 
   const PipelinePlan& plan_;
   const std::uint64_t slack_;

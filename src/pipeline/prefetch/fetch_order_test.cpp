@@ -103,6 +103,20 @@ TEST_F(FetchOrderTest, AFewMissesJustBeforeItLeaveItWhereItIs) {
   EXPECT_TRUE(order_.missed({0, &plan, 9, 0}, past_)) << "earlier samples are not needed any more";
 }
 
+TEST_F(FetchOrderTest, GoesOnIfARowOfThePreviousEpochIsMissed) {
+  order_.begin(true, past_);
+  const PlanPointer plan = epoch(3);
+  order_.missed({3, &plan, 0, 0}, past_);
+  rest_of(order_);
+  FetchOrder::PlannedEpoch following{4, epoch(4)};
+  const PlanPointer next = following.plan;
+  order_.follow(order_.ended(), following);
+  ASSERT_EQ(order_.next(), samples_of(*next, 0)[0]);
+  EXPECT_FALSE(order_.missed({3, &plan, 1, 1}, past_));
+  EXPECT_EQ(order_.next(), samples_of(*next, 1)[0]);
+  EXPECT_TRUE(order_.missed({2, &plan, 1, 1}, past_)) << "another epoch";
+}
+
 TEST_F(FetchOrderTest, KnowsTheDrawsOfGivenSamples) {
   given_.begin(true, past_, 7);
   give({3, 4}, 0);

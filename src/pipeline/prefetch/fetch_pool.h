@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/random.h"
 #include "pipeline/prefetch/fetch_order.h"
 #include "pipeline/prefetch/fetch_table.h"
 #include "pipeline/prefetch/read_depth.h"
@@ -41,8 +42,8 @@ class FetchPool {
   Entry& begin(const FetchOrder::Row& row, Entries& fresh);
   void finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused);
   // Called when a thread needs a sample. Returns the sample's fetch, which is then no longer marked as wanted; nullptr
-  // if there is none.
-  Entry* claim(std::uint64_t sample);
+  // if there is none. key: of the sample's random draws, if the fetch must have the same.
+  Entry* claim(std::uint64_t sample, const base::SampleKey* key = nullptr);
   // Called before a thread takes the parts of its fetch.
   void hand_over(const FetchTable::Parts& parts, std::size_t used);
   // Called when the thread has copied the bytes; abandons fetches that are much older.

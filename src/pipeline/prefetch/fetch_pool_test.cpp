@@ -59,6 +59,9 @@ TEST_F(FetchPoolTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
   EXPECT_EQ(pool.size(), 0u);
   EXPECT_EQ(pool.held_bytes(), entry.buffer_bytes());
   EXPECT_EQ(&begin(pool, 9), &entry);
+  const base::SampleKey other{.epoch = 1}, same{};
+  EXPECT_EQ(pool.claim(9, &other), nullptr) << "the next epoch's";
+  EXPECT_EQ(pool.claim(9, &same), &entry);
   EXPECT_FALSE(pool.has_spare());
   EXPECT_TRUE(unused_.empty());
 }

@@ -70,11 +70,11 @@ void FetchScheduler::stop() {
 
 std::optional<std::size_t> FetchScheduler::take(const PlanRow& row, std::uint64_t sample,
                                                 const std::shared_ptr<FetchWaiter>& waiter, FetchTable::Parts& parts,
-                                                std::shared_ptr<PartRead>& part_read) {
+                                                std::shared_ptr<PartRead>& part_read, const base::SampleKey* key) {
   After after;
   std::optional<std::size_t> used;
   base::BriefLock lock(mutex_);
-  Entry* const entry = pool_.claim(sample);
+  Entry* const entry = pool_.claim(sample, key);
   if (entry == nullptr) {
     if (order_.missed(row, after.past)) {
       pool_.abandon_all(after.unused);

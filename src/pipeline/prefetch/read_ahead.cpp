@@ -128,7 +128,7 @@ Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, const
   record.more.resize(watch.parts.size() - 1);
   swap_buffers(watch.parts, record);
   std::shared_ptr<PartRead> range;
-  const auto used = scheduler_.take(row, sample, watch.waiter, watch.parts, range);
+  const auto used = scheduler_.take(row, sample, watch.waiter, watch.parts, range, parts_ ? &key : nullptr);
   swap_buffers(watch.parts, record);
   if (!used) return read_missed(sample, key, record, watch);
   const auto fetched = std::span(watch.parts).first(*used);
@@ -136,7 +136,6 @@ Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, const
     fetched.front().piece = {};
     const auto& bytes = fetched.front().bytes;
     if (!bytes && bytes.error().code == ErrorCode::kCancelled) return cancelled();
-    if (!range->is_for(key)) return read_missed(sample, key, record, watch);  // the sample's next crop was fetched
     return parts_->accept(*range, sample, bytes, record) ? Result<void>() : format_->read(sample, record);
   }
   const auto version = parts_ && fetched.size() == 1 ? version_of(fetched.front()) : std::nullopt;

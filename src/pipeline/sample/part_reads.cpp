@@ -47,10 +47,6 @@ void note_outline(const storage::Storage& storage, const storage::Piece& image, 
   checkpoints.save_outline(key, decode::to_bytes(*outline));
 }
 
-bool PartRead::is_for(const base::SampleKey& other) const {
-  return key.seed == other.seed && key.epoch == other.epoch && key.sample == other.sample;
-}
-
 struct PartReads::Finder::Scratch {
   decode::ImageDecoder decoder;
   transform::Drawing drawing;
@@ -107,7 +103,6 @@ std::shared_ptr<PartRead> PartReads::Finder::find(std::uint64_t sample, const ba
       scratch_->decoder.find_part(scratch_->drawing.region, *outline, storage::is_strong(version), *recipe.checkpoints);
   if (!part) return nullptr;
   auto read = std::make_shared<PartRead>();
-  read->key = key;
   read->piece = {std::move(reader), {}, whole.offset + part->begin, part->end - part->begin};
   read->image_bytes = outline->bytes;
   read->held_bytes = part->held_bytes();

@@ -23,15 +23,12 @@ namespace feedline::pipeline {
 class ImageCheckpoints;
 struct Recipe;
 
-// A range of a sample's image, and the crop for which it suffices.
+// A range of a sample's image, which suffices for one crop.
 struct PartRead {
-  base::SampleKey key;
   storage::Piece piece;
   std::uint64_t image_bytes = 0;  // of the whole image
   std::shared_ptr<decode::JpegPart> part;
   std::uint64_t held_bytes = 0;  // memory besides the piece's bytes
-
-  bool is_for(const base::SampleKey& other) const;
 };
 
 // Returns whether ranges of the storage's objects are read.
