@@ -108,13 +108,17 @@ std::shared_ptr<ImageCheckpoints> ImageCheckpoints::in_memory() {
 std::shared_ptr<ImageCheckpoints> ImageCheckpoints::joined(
     const std::vector<std::shared_ptr<ImageCheckpoints>>& parts) {
   Stores stores, outlines;
+  bool are_ranges_allowed = true;
   for (const auto& part : parts) {
     if (!part) continue;
+    are_ranges_allowed = are_ranges_allowed && part->are_ranges_allowed_;
     stores.insert(stores.end(), part->stores_.begin(), part->stores_.end());
     outlines.insert(outlines.end(), part->outlines_.begin(), part->outlines_.end());
   }
   if (stores.empty()) return nullptr;
-  return std::shared_ptr<ImageCheckpoints>(new ImageCheckpoints(std::move(stores), std::move(outlines)));
+  std::shared_ptr<ImageCheckpoints> all(new ImageCheckpoints(std::move(stores), std::move(outlines)));
+  all->allow_ranges(are_ranges_allowed);
+  return all;
 }
 
 bool ImageCheckpoints::find(std::uint64_t key, std::vector<std::byte>& entry) const {

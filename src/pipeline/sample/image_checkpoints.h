@@ -34,6 +34,9 @@ class ImageCheckpoints : public decode::CheckpointStore {
   void save(std::uint64_t key, std::span<const std::byte> entry) override;
   void note(decode::CheckpointEvent event) override;
 
+  // Whether ranges of remote images may be read. Call before other threads use this object.
+  void allow_ranges(bool are_allowed) { are_ranges_allowed_ = are_allowed; }
+  bool are_ranges_allowed() const { return are_ranges_allowed_; }
   // The outlines of remote JPEGs (decode/jpeg/jpeg_part.h), in a file of their own.
   bool find_outline(std::uint64_t key, std::vector<std::byte>& outline) const;
   void save_outline(std::uint64_t key, std::span<const std::byte> outline);
@@ -53,6 +56,7 @@ class ImageCheckpoints : public decode::CheckpointStore {
   ImageCheckpoints(Stores stores, Stores outlines) : stores_(std::move(stores)), outlines_(std::move(outlines)) {}
 
   const Stores stores_, outlines_;  // at least one each
+  bool are_ranges_allowed_ = true;
   std::atomic<std::uint64_t> ranges_{0}, range_bytes_{0}, range_image_bytes_{0}, refused_ranges_{0};
   std::array<std::atomic<std::uint64_t>, decode::kCheckpointEvents> events_{};
 };

@@ -55,8 +55,8 @@ struct PartReads::Finder::Scratch {
 };
 
 std::unique_ptr<PartReads> PartReads::make(std::shared_ptr<const Recipe> recipe) {
-  if (!recipe->records || !recipe->checkpoints || !recipe->image || recipe->images != 1 || recipe->cache ||
-      recipe->boxes || recipe->decoder)
+  if (!recipe->records || !recipe->checkpoints || !recipe->checkpoints->are_ranges_allowed() || !recipe->image ||
+      recipe->images != 1 || recipe->cache || recipe->boxes || recipe->decoder)
     return nullptr;
   for (const std::size_t field : recipe->others)
     if (recipe->format->fields()[field].kind != format::FieldKind::kInteger) return nullptr;

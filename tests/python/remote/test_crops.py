@@ -242,8 +242,9 @@ def test_a_range_that_was_damaged_on_its_way(known: feedline.Dataset, server: Ra
     assert stats_of(known)["refused_ranges"] >= PHOTOS
 
 
-def test_without_checkpoints_files_are_read_whole(server: RangeServer) -> None:
-    dataset = feedline.open(server.url("data/"), checkpoints=False).center_crop(224)
+@pytest.mark.parametrize("options", [{"checkpoints": False}, {"verify": "headers"}])
+def test_files_are_read_whole(options: dict[str, object], server: RangeServer) -> None:
+    dataset = feedline.open(server.url("data/"), **options).center_crop(224)
     for _ in range(3):
         first_epoch(dataset)
     assert not any(span for path, span in server.requests if path.endswith(".jpg"))
