@@ -21,7 +21,7 @@ using namespace feedline;
 namespace {
 
 constexpr std::size_t kImageBytes = 40'000, kScan = 600;
-constexpr cache::FrameKind kKind{0x74'70'6b'63'64'65'65'66, 1};
+constexpr cache::FrameKind kKind{0x74'70'6b'63'64'65'65'66, 2};
 constexpr std::size_t kHead = 48;
 
 void check_entry(std::vector<std::byte> stored, bool has_sum) {
@@ -32,7 +32,7 @@ void check_entry(std::vector<std::byte> stored, bool has_sum) {
   const std::vector<std::byte> image(kImageBytes);
   const decode::CheckpointGrid grid{32, 24, 32};
   decode::Checkpoints checkpoints;
-  if (!decode::read_checkpoints(stored, grid, image, kScan, checkpoints)) {
+  if (!decode::read_checkpoints(stored, grid, kImageBytes, kScan, checkpoints)) {
     FEEDLINE_CHECK(checkpoints.known.empty());
     return;
   }
@@ -45,7 +45,7 @@ void check_entry(std::vector<std::byte> stored, bool has_sum) {
   std::vector<std::byte> again;
   decode::write_checkpoints(checkpoints, image, again);
   decode::Checkpoints same;
-  FEEDLINE_CHECK(decode::read_checkpoints(again, grid, image, kScan, same));
+  FEEDLINE_CHECK(decode::read_checkpoints(again, grid, kImageBytes, kScan, same));
   FEEDLINE_CHECK(same.known == checkpoints.known && same.digests == checkpoints.digests &&
                  same.grid == checkpoints.grid);
 }

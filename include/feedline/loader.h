@@ -202,6 +202,9 @@ struct CheckpointStats {
   std::uint64_t damaged = 0;  // decodes from the start, because stored checkpoints were unreadable
   std::uint64_t dropped = 0;  // checkpoints that were not stored, over the limit of memory
   std::string failure;        // why they could not be stored
+  std::uint64_t ranges = 0;   // crops of remote images for which only a range was fetched
+  std::uint64_t range_bytes = 0, range_image_bytes = 0;  // of these ranges, and of their whole images
+  std::uint64_t refused_ranges = 0;  // ranges that could not be used, so that the whole image was fetched
 };
 
 // Decoding of clips, over all threads.

@@ -32,6 +32,10 @@ class Codec {
   virtual bool decode_planes(const Box&, ColorMode, const memory::Coarseness&, memory::Planes&) { return false; }
   // See ImageDecoder.
   virtual void use_checkpoints(CheckpointStore*) {}
+  virtual std::shared_ptr<JpegPart> find_part(const Box&, const JpegOutline&, bool, const CheckpointStore&) {
+    return nullptr;
+  }
+  virtual void use_part(JpegPart*) {}
   // Decodes two images together, or one after the other if that is not faster. Requires: both tasks meet the conditions
   // of decode(), and `other` is another codec of the same format.
   virtual std::array<Result<void>, 2> decode_pair(const PixelTask& task, Codec& other, const PixelTask& other_task) {

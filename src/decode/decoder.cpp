@@ -69,11 +69,17 @@ struct ImageDecoder::Impl {
     return *codecs[static_cast<std::size_t>(&format - image_formats().data())];
   }
 
+  // Maps a region of the rotated image to the stored one.
+  Box stored_box(const Box& region) const {
+    if (orientation.is_stored()) return region;
+    const Size size = orientation.transposes ? Size{header.width, header.height} : Size{header.height, header.width};
+    return stored_region(orientation, region, size);
+  }
+
   // `out` has the region's size. Requires: the codec has an image open.
   Result<void> decode(Codec& codec, const Box& region, ColorMode mode, memory::PixelBuffer& out) {
     if (orientation.is_stored()) return codec.decode(region, mode, out);
-    const Size size = orientation.transposes ? Size{header.width, header.height} : Size{header.height, header.width};
-    const Box box = stored_region(orientation, region, size);
+    const Box box = stored_box(region);
     FEEDLINE_CHECK_OK(stored.resize(box.width, box.height, channels_of(mode)));
     FEEDLINE_CHECK_OK(codec.decode(box, mode, stored));
     turn(orientation, stored.view(), out);
@@ -85,6 +91,17 @@ ImageDecoder::ImageDecoder() : impl_(std::make_unique<Impl>()) {}
 ImageDecoder::~ImageDecoder() = default;
 ImageDecoder::ImageDecoder(ImageDecoder&&) noexcept = default;
 ImageDecoder& ImageDecoder::operator=(ImageDecoder&&) noexcept = default;
+
+std::shared_ptr<JpegPart> ImageDecoder::find_part(const Box& region, const JpegOutline& outline, bool is_same_file,
+                                                  const CheckpointStore& store) {
+  FEEDLINE_CHECK(impl_->has(region));
+  return impl_->current->find_part(impl_->stored_box(region), outline, is_same_file, store);
+}
+
+void ImageDecoder::use_part(JpegPart* part) {
+  FEEDLINE_CHECK(impl_->current != nullptr);
+  impl_->current->use_part(part);
+}
 
 void ImageDecoder::use_checkpoints(CheckpointStore* store) {
   for (const auto& codec : impl_->codecs)

@@ -20,6 +20,8 @@ namespace feedline::decode {
 
 struct ImageFormat;     // image_formats.h
 class CheckpointStore;  // jpeg/checkpoint_store.h
+struct JpegOutline;     // jpeg/jpeg_part.h
+struct JpegPart;
 
 // How a file stores its pixel values. All depths except the first lose precision when converted to 8 bits, as in
 // Pillow's convert(): grey values above 255 become 255, floats below 0 become 0, and colours lose their lower bits.
@@ -56,6 +58,13 @@ class ImageDecoder {
   std::string kind() const;
   // Returns the EXIF orientation, 1 to 8, of the stored image. Requires: no decode() since open().
   int orientation() const;
+  // Returns the range of a JPEG's file that decoding this region needs, or nullptr if the whole file should be read;
+  // see find_jpeg_part() for the arguments. Requires: the outline's head was opened.
+  std::shared_ptr<JpegPart> find_part(const Box& region, const JpegOutline& outline, bool is_same_file,
+                                      const CheckpointStore& store);
+  // Decodes the part's region from its file, which was opened. If that fails, the whole file must be read: the error is
+  // not that of the image. `part` must stay valid until decode(), or the next open().
+  void use_part(JpegPart* part);
   // Writes the pixels of `region` of the opened image to `out`, which is resized to the region (3 channels for kRgb, 1
   // for kL). kData if pixels are missing or damaged. Requires: open() succeeded and the region is inside the image.
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out);

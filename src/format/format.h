@@ -186,6 +186,11 @@ class RecordFormat : public Format {
   virtual Result<bool> read_field(std::uint64_t /*index*/, std::size_t /*field*/, memory::Record& /*record*/) const {
     return false;
   }
+  // Returns where the stored bytes of an image are, so that parts of them can be read: a range, or, without a reader, a
+  // whole object. Returns nullopt if the format does not support this. Requires: index < size().
+  virtual Result<std::optional<storage::Piece>> locate_image(std::uint64_t /*index*/, std::size_t /*field*/) const {
+    return std::nullopt;
+  }
   // Returns all files of a sample, including files for fields that were not requested. Fails with kConfig if the format
   // does not store files.
   virtual Result<SampleFiles> files(std::uint64_t index) const;

@@ -20,6 +20,10 @@ namespace feedline::storage {
 class Storage;
 }
 
+namespace feedline::decode {
+struct JpegPart;
+}
+
 namespace feedline::memory {
 
 class Volume;
@@ -73,7 +77,9 @@ struct Record {
     const storage::Storage* storage = nullptr;
     std::string object{};
     std::shared_ptr<const Volume> volume{};  // volume fields, which are read in boxes
-    std::optional<Shape> origin{};           // of the sample's patch, if the format chose it
+    // Images of which only a part was read: `bytes` is its file (decode/jpeg/jpeg_part.h).
+    std::shared_ptr<decode::JpegPart> part{};
+    std::optional<Shape> origin{};  // of the sample's patch, if the format chose it
     // Of videos whose format chooses the frames: their times in seconds from the first frame, or encoded images.
     std::vector<double> times{};
     std::vector<std::span<const std::byte>> images{};

@@ -45,7 +45,7 @@ Result<void> BatchScheduler::begin(const EpochStart& start, std::unique_ptr<Epoc
     wakes.parked = limits_.begin_epoch(feeds_gpu);
     let_go(lock, std::move(dropped), wakes);
   }
-  if (parts_.ahead) parts_.ahead->begin(goes_on);
+  if (parts_.ahead) parts_.ahead->begin(goes_on, start.epoch);
   wake(wakes);
   return {};
 }

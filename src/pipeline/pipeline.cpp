@@ -56,7 +56,7 @@ Pipeline::Pipeline(std::shared_ptr<const Recipe> recipe, PipelinePlan plan, std:
       copy_memory_(std::make_unique<CopyMemory>(*recipe_, plan_)),
       // storage, format: prefetches the next samples of the plan, unless many rows are read at a time
       ahead_(ReadAhead::make(recipe_->gathers || recipe_->has_clips ? nullptr : recipe_->records, plan_,
-                             base::test_conditions().read_ahead)),
+                             base::test_conditions().read_ahead, PartReads::make(recipe_))),
       clips_(ClipAhead::make(recipe_, plan_, base::test_conditions().read_ahead)),
       // format: compares objects opened by a cached index
       versions_(recipe_->records ? VersionCheck::make(*recipe_->records) : nullptr),

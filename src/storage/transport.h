@@ -41,6 +41,8 @@ struct Read {
   // The result of a finished read: the bytes in `buffer`, or the error. There are fewer bytes than requested if the
   // object ends within the range.
   Result<std::span<const std::byte>> bytes = std::span<const std::byte>();
+  // For a whole object: the version in the response, if the storage reports one.
+  std::optional<Version> whole_version;
   bool was_near = false;  // nothing had to be waited for, because the bytes were in memory
 };
 

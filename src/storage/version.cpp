@@ -35,6 +35,8 @@ Result<void> check_version(const std::string& name, const Version& indexed, cons
   return error;
 }
 
+bool is_strong(const Version& version) { return version.tag != 0 && (version.tag & kWeakTagBits) != kWeakTag; }
+
 // Errors of servers, networks and disks have an errno; check_version() does not set one.
 bool is_of_change(const Error& error) {
   return error.code == ErrorCode::kStorage && (error.system_errno == ENOENT || error.system_errno == 0);

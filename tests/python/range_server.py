@@ -16,6 +16,10 @@ from urllib.parse import unquote, urlsplit
 Fault = Callable[[int, str], str]  # number of the request, its path -> "", "503", "cut", "wrong_range", "changed"
 
 
+def etag_of(data: bytes) -> dict[str, str]:
+    return {"ETag": '"' + hashlib.sha256(data).hexdigest()[:16] + '"'}
+
+
 class RangeServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
@@ -25,6 +29,7 @@ class RangeServer(http.server.ThreadingHTTPServer):
         self.requests: list[tuple[str, str]] = []  # path and range
         self.fault: Fault = lambda number, path: ""
         self.credentials: set[str] = set()  # the signatures or authorisations of requests
+        self.validators = etag_of  # the headers of a version
         self.sums: Callable[[bytes], dict[str, str]] = lambda data: {}  # headers of whole objects
         self.damage: Callable[[int, bytes], bytes] = lambda number, body: body  # number of the request
         self.lock = threading.Lock()
@@ -78,13 +83,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if not file.is_file():
             return self._answer(404, b"not here")
         data = file.read_bytes()
-        etag = '"' + hashlib.sha256(data + (b"x" if fault == "changed" else b"")).hexdigest()[:16] + '"'
-        if self.headers.get("If-Match", etag) != etag:
+        version = self.own.validators(data + (b"x" if fault == "changed" else b""))
+        if self.headers.get("If-Match", version.get("ETag")) != version.get("ETag"):
             return self._answer(412)
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if not asked:
             sums = self.own.sums(data)
-            return self._answer(200, self.own.damage(number, data), 100 if fault == "cut" else None, ETag=etag, **sums)
+            return self._answer(200, self.own.damage(number, data), 100 if fault == "cut" else None, **version, **sums)
         first, last = int(asked[1]), min(int(asked[2]), len(data) - 1)
         if first >= len(data):
             return self._answer(416, Content_Range=f"bytes */{len(data)}")
@@ -94,8 +99,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             206,
             body,
             len(body) // 2 if fault == "cut" else None,
-            ETag=etag,
             Content_Range=f"bytes {said}-{said + len(body) - 1}/{len(data)}",
+            **version,
         )
 
 

@@ -94,7 +94,10 @@ inline constexpr auto kMembers<CheckpointStats> =
                Member{"path", &CheckpointStats::path}, Member{"used", &CheckpointStats::used},
                Member{"made", &CheckpointStats::made}, Member{"changed", &CheckpointStats::changed},
                Member{"damaged", &CheckpointStats::damaged}, Member{"dropped", &CheckpointStats::dropped},
-               Member{"failure", &CheckpointStats::failure});
+               Member{"failure", &CheckpointStats::failure}, Member{"ranges", &CheckpointStats::ranges},
+               Member{"range_bytes", &CheckpointStats::range_bytes},
+               Member{"range_image_bytes", &CheckpointStats::range_image_bytes},
+               Member{"refused_ranges", &CheckpointStats::refused_ranges});
 
 template <>
 inline constexpr auto kMembers<BlockStats> = std::tuple(Member{"blocks", &BlockStats::blocks},

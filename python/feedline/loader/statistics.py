@@ -30,7 +30,10 @@ Entries that are None if they do not apply:
 - ``checkpoints``: for JPEGs with checkpoints (docs/patches.md), the number of ``images`` that have any, their ``bytes``
   and the ``path`` of their file; the numbers of this process's decodes that ``used`` them, ``made`` new ones, or
   started from the beginning because the image had ``changed`` or its checkpoints were ``damaged``; the number of
-  ``dropped`` ones; and ``failure``, the reason why they could not be stored, or ``""``.
+  ``dropped`` ones; and ``failure``, the reason why they could not be stored, or ``""``. Of remote images, ``ranges``
+  crops were decoded from a range of the file; the ranges had ``range_bytes``, and the whole images
+  ``range_image_bytes``. For ``refused_ranges`` more, the whole image was fetched, because it had changed or the request
+  failed.
 - ``blocks``: for compressed pages of Parquet files and record batches of Arrow files, over all loaders of the dataset:
   the number of ``blocks`` that were decompressed, their ``bytes`` after decompression, and ``delivered_bytes``, the
   size of the values that were read.

@@ -9,7 +9,7 @@ namespace feedline::decode {
 
 bool CheckpointVisit::find(const CheckpointGrid& grid, int end_mcu) {
   if (!store_->find(key_, entry_)) return false;
-  if (!read_checkpoints(entry_, grid, file_, scan_, checkpoints_)) {
+  if (!read_checkpoints(entry_, grid, file_.size(), scan_, checkpoints_)) {
     store_->note(CheckpointEvent::kDamaged);
     return false;
   }

@@ -20,7 +20,9 @@ constexpr std::size_t kMostShare = 100;  // checkpoints take at most this part o
 // In smaller files, decoding the rows of MCUs is faster than skipping them.
 constexpr std::size_t kLeastFile = 8 << 10;
 
-constexpr std::size_t kLeastSegment = 64 << 10, kMostSegments = 32;
+// A range of a large file consists of whole segments, so small segments make small ranges.
+constexpr std::size_t kLargeFile = 256 << 10, kLeastSegment = 16 << 10, kSegmentOfSmall = 64 << 10;
+constexpr std::size_t kMostSegments = 512;
 
 constexpr std::size_t kKeyBefore = 1024, kKeyAfter = 256, kKeyEnd = 64;
 
@@ -30,18 +32,14 @@ std::uint64_t hash(std::span<const std::byte> bytes, std::uint64_t seed = 0) {
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 
-std::size_t segment_size(std::size_t file) {
-  return std::bit_ceil(std::max(kLeastSegment, (file + kMostSegments - 1) / kMostSegments));
-}
-
 // Returns the number of segments that contain the bytes up to a checkpoint, which may be in the middle of a byte.
 std::size_t segments_to(const Checkpoint& checkpoint, std::size_t scan, std::size_t file) {
-  return (scan + static_cast<std::size_t>(checkpoint.bit / 8)) / segment_size(file) + 1;
+  return (scan + static_cast<std::size_t>(checkpoint.bit / 8)) / digested_bytes(file) + 1;
 }
 
 std::uint64_t digest_of(std::span<const std::byte> file, std::size_t segment) {
-  const std::size_t size = segment_size(file.size()), first = std::min(segment * size, file.size());
-  return hash(file.subspan(first, std::min(size, file.size() - first)));
+  const std::size_t size = digested_bytes(file.size()), first = std::min(segment * size, file.size());
+  return digest_of_segment(file.subspan(first, std::min(size, file.size() - first)));
 }
 
 std::byte* put(std::byte* out, std::uint64_t value) {
@@ -131,6 +129,13 @@ std::uint64_t checkpoint_key(std::span<const std::byte> file, std::size_t scan) 
   return hash(file.last(std::min(kKeyEnd, file.size())), start);
 }
 
+std::size_t digested_bytes(std::size_t file_bytes) {
+  if (file_bytes < kLargeFile) return kSegmentOfSmall;
+  return std::bit_ceil(std::max(kLeastSegment, (file_bytes + kMostSegments - 1) / kMostSegments));
+}
+
+std::uint64_t digest_of_segment(std::span<const std::byte> segment) { return hash(segment); }
+
 bool is_unchanged(const Checkpoints& checkpoints, std::size_t last, std::span<const std::byte> file, std::size_t scan) {
   const std::size_t segments = segments_to(checkpoints.known[last], scan, file.size());
   if (segments > checkpoints.digests.size()) return false;
@@ -140,7 +145,9 @@ bool is_unchanged(const Checkpoints& checkpoints, std::size_t last, std::span<co
 }
 
 void add_digests(Checkpoints& checkpoints, std::span<const std::byte> file, std::size_t scan) {
-  const std::size_t segments = segments_to(checkpoints.known.back(), scan, file.size());
+  const bool is_complete = checkpoints.known.size() == checkpoints.grid.size();
+  const std::size_t segments = is_complete ? (file.size() - 1) / digested_bytes(file.size()) + 1
+                                           : segments_to(checkpoints.known.back(), scan, file.size());
   while (checkpoints.digests.size() < segments)
     checkpoints.digests.push_back(digest_of(file, checkpoints.digests.size()));
 }
@@ -169,7 +176,7 @@ void write_checkpoints(const Checkpoints& checkpoints, std::span<const std::byte
   std::memcpy(out.data(), &sum, sizeof sum);
 }
 
-bool read_checkpoints(std::span<const std::byte> stored, const CheckpointGrid& grid, std::span<const std::byte> file,
+bool read_checkpoints(std::span<const std::byte> stored, const CheckpointGrid& grid, std::size_t file_bytes,
                       std::size_t scan, Checkpoints& out) {
   out.clear();
   std::uint32_t sum = 0;
@@ -180,10 +187,10 @@ bool read_checkpoints(std::span<const std::byte> stored, const CheckpointGrid& g
   const std::uint64_t bytes = numbers.next(), across = numbers.next(), down = numbers.next(), step = numbers.next();
   const std::uint64_t known = numbers.next(), digests = numbers.next();
   out.grid = {grid.across, grid.down, static_cast<int>(std::min<std::uint64_t>(step, across))};
-  const bool fits = bytes == file.size() && across == static_cast<std::uint64_t>(grid.across) &&
+  const bool fits = bytes == file_bytes && across == static_cast<std::uint64_t>(grid.across) &&
                     down == static_cast<std::uint64_t>(grid.down) && step > 0 && step <= across && known > 0 &&
                     known <= out.grid.size() && known <= stored.size() && digests <= kMostSegments;
-  if (fits && read_known(numbers, static_cast<std::size_t>(known), file.size() - scan, out) &&
+  if (fits && read_known(numbers, static_cast<std::size_t>(known), file_bytes - scan, out) &&
       read_digests(numbers.rest(), static_cast<std::size_t>(digests), out))
     return true;
   out.clear();

@@ -64,17 +64,21 @@ inline constexpr int kLeastSkippedMcus = 96;
 // Identifies an image by its file size and some of its bytes. scan: offset of the scan's data in the file.
 std::uint64_t checkpoint_key(std::span<const std::byte> file, std::size_t scan);
 
+// The digests are of segments of this size, counted from the file's start; the last one may be shorter.
+std::size_t digested_bytes(std::size_t file_bytes);
+std::uint64_t digest_of_segment(std::span<const std::byte> segment);
+
 // Returns whether the file's bytes before checkpoint `last` are the same as when the checkpoints were recorded.
 // Requires: `last` is known.
 bool is_unchanged(const Checkpoints& checkpoints, std::size_t last, std::span<const std::byte> file, std::size_t scan);
-// Adds the missing digests.
+// Adds the missing digests; if all checkpoints are known, of all segments of the file.
 void add_digests(Checkpoints& checkpoints, std::span<const std::byte> file, std::size_t scan);
 
 // Writes the stored form: deltas with a checksum, about 6 bytes per checkpoint.
 void write_checkpoints(const Checkpoints& checkpoints, std::span<const std::byte> file, std::vector<std::byte>& out);
 // Returns false, without any known checkpoints, if the stored form is damaged or belongs to another image. Reads
 // nothing outside `stored`, whatever it contains. grid: the image's grid; its step is not used.
-bool read_checkpoints(std::span<const std::byte> stored, const CheckpointGrid& grid, std::span<const std::byte> file,
+bool read_checkpoints(std::span<const std::byte> stored, const CheckpointGrid& grid, std::size_t file_bytes,
                       std::size_t scan, Checkpoints& out);
 
 }  // namespace feedline::decode

@@ -25,6 +25,7 @@
 #include "decode/jpeg/block_smoothing.h"
 #include "decode/jpeg/checkpoint_visit.h"
 #include "decode/jpeg/jpeg_memory.h"
+#include "decode/jpeg/jpeg_part.h"
 #include "decode/jpeg/jpeg_source.h"
 #include "decode/jpeg/jpeg_trap.h"
 #include "decode/jpeg/progressive/progressive_decoder.h"
@@ -69,6 +70,7 @@ struct JpegDecoder::Session {
   std::optional<progressive::ProgressiveDecoder> progressive;  // the same
   bool used_baseline = false, used_progressive = false;
   CheckpointVisit checkpoints;
+  JpegPart* part = nullptr;  // the opened file has only this part's data
 
   ~Session() {
     if (created) jpeg_destroy_decompress(&jpeg);
@@ -85,8 +87,10 @@ struct JpegDecoder::Session {
   void create();
   void read_header();
   bool multi_scan() { return jpeg_has_multiple_scans(&jpeg); }
-  // Returns nullopt if libjpeg must decode the image.
-  std::optional<baseline::Frame> frame_for_baseline();
+  // Returns nullopt if libjpeg must decode the image, or if the region is not that of the part.
+  std::optional<baseline::Frame> frame_for_baseline(const Box& region);
+  Checkpoints* begin_checkpoints(const baseline::Frame& frame, const Box& region);
+  void end_checkpoints(bool is_decoded);
   std::optional<progressive::ScanReader> scans_for_progressive();
   // Requires: the baseline decoder does not support the image.
   Result<void> decode_by_others(const Box& region, ColorMode mode, memory::PixelBuffer& out);
@@ -121,9 +125,17 @@ void JpegDecoder::Session::read_header() {
   jpeg_read_header(&jpeg, TRUE);
 }
 
-std::optional<baseline::Frame> JpegDecoder::Session::frame_for_baseline() {
+Checkpoints* JpegDecoder::Session::begin_checkpoints(const baseline::Frame& frame, const Box& region) {
+  return part ? &part->checkpoints : checkpoints.begin(bytes, frame, region);
+}
+
+void JpegDecoder::Session::end_checkpoints(bool is_decoded) {
+  if (!part) checkpoints.end(is_decoded);
+}
+
+std::optional<baseline::Frame> JpegDecoder::Session::frame_for_baseline(const Box& region) {
   used_baseline = used_progressive = false;
-  if (!kernels || !is_plausible()) return std::nullopt;
+  if (!kernels || (part ? region != part->region : !is_plausible())) return std::nullopt;
   const auto frame = baseline::baseline_frame(jpeg);
   if (frame && !baseline) baseline.emplace(*kernels);
   return frame;
@@ -242,6 +254,15 @@ JpegDecoder::~JpegDecoder() = default;
 
 void JpegDecoder::use_checkpoints(CheckpointStore* store) { session_->checkpoints.use(store); }
 
+std::shared_ptr<JpegPart> JpegDecoder::find_part(const Box& region, const JpegOutline& outline, bool is_same_file,
+                                                 const CheckpointStore& store) {
+  FEEDLINE_CHECK(session_->ready);
+  const auto frame = session_->kernels ? baseline::baseline_frame(session_->jpeg) : std::nullopt;
+  return frame ? find_jpeg_part(*frame, region, outline, is_same_file, store) : nullptr;
+}
+
+void JpegDecoder::use_part(JpegPart* part) { session_->part = part; }
+
 bool JpegDecoder::used_baseline() const { return session_->used_baseline; }
 bool JpegDecoder::used_progressive() const { return session_->used_progressive; }
 int JpegDecoder::intervals_passed() const {
@@ -252,6 +273,7 @@ Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
   Session& session = *session_;
   session.ready = false;
   session.bytes = bytes;
+  session.part = nullptr;
   const bool parsed = session.guarded([&session] { session.read_header(); });
   if (session.source.ran_out) return decode_error("truncated JPEG: ends inside its header");
   if (!parsed) return decode_error("cannot decode this JPEG: " + reason_of(session.trap));
@@ -264,6 +286,7 @@ Result<ImageHeader> JpegDecoder::open(std::span<const std::byte> bytes) {
 }
 
 Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
+  if (part) return decode_error("the range of the JPEG's file does not suffice for this region");
   if (!is_plausible())
     return decode_error("truncated JPEG: " + std::to_string(bytes.size()) + " bytes cannot hold " +
                         std::to_string(jpeg.image_width) + " x " + std::to_string(jpeg.image_height) + " pixels");
@@ -293,7 +316,7 @@ Result<void> JpegDecoder::Session::decode_by_libjpeg(const Box& region, ColorMod
 }
 
 Result<void> JpegDecoder::Session::decode_by_others(const Box& region, ColorMode mode, memory::PixelBuffer& out) {
-  auto scans = scans_for_progressive();
+  auto scans = part ? std::nullopt : scans_for_progressive();
   used_progressive = scans && progressive->decode(*scans, region, mode, out);
   if (!used_progressive) return decode_by_libjpeg(region, mode, out);
   jpeg_abort_decompress(&jpeg);
@@ -304,11 +327,11 @@ Result<void> JpegDecoder::decode(const Box& region, ColorMode mode, memory::Pixe
   Session& session = *session_;
   FEEDLINE_CHECK(session.ready);
   session.ready = false;
-  const auto frame = session.frame_for_baseline();
+  const auto frame = session.frame_for_baseline(region);
   if (!frame) return session.decode_by_others(region, mode, out);
   session.used_baseline =
-      session.baseline->decode(*frame, region, mode, out, session.checkpoints.begin(session.bytes, *frame, region));
-  session.checkpoints.end(session.used_baseline);
+      session.baseline->decode(*frame, region, mode, out, session.begin_checkpoints(*frame, region));
+  session.end_checkpoints(session.used_baseline);
   if (!session.used_baseline) return session.decode_by_libjpeg(region, mode, out);
   jpeg_abort_decompress(&session.jpeg);
   return {};
@@ -318,24 +341,25 @@ std::array<Result<void>, 2> JpegDecoder::decode_in_turn(JpegDecoder& first, cons
                                                         JpegDecoder& second, const PixelTask& second_task) {
   const std::array<Session*, 2> sessions{first.session_.get(), second.session_.get()};
   FEEDLINE_CHECK(sessions[0] != sessions[1] && sessions[0]->ready && sessions[1]->ready);
-  const auto first_frame = sessions[0]->frame_for_baseline(), second_frame = sessions[1]->frame_for_baseline();
+  const auto first_frame = sessions[0]->frame_for_baseline(first_task.region);
+  const auto second_frame = sessions[1]->frame_for_baseline(second_task.region);
   if (!first_frame || !second_frame || sessions[0]->kernels != sessions[1]->kernels)
     return {first.decode(first_task.region, first_task.mode, *first_task.out),
             second.decode(second_task.region, second_task.mode, *second_task.out)};
-  const auto decoded = baseline::BaselineDecoder::decode_in_turn(
-      *sessions[0]->baseline,
-      {&*first_frame, first_task.region, first_task.mode, first_task.out,
-       sessions[0]->checkpoints.begin(sessions[0]->bytes, *first_frame, first_task.region)},
-      *sessions[1]->baseline,
-      {&*second_frame, second_task.region, second_task.mode, second_task.out,
-       sessions[1]->checkpoints.begin(sessions[1]->bytes, *second_frame, second_task.region)});
+  const auto decoded =
+      baseline::BaselineDecoder::decode_in_turn(*sessions[0]->baseline,
+                                                {&*first_frame, first_task.region, first_task.mode, first_task.out,
+                                                 sessions[0]->begin_checkpoints(*first_frame, first_task.region)},
+                                                *sessions[1]->baseline,
+                                                {&*second_frame, second_task.region, second_task.mode, second_task.out,
+                                                 sessions[1]->begin_checkpoints(*second_frame, second_task.region)});
   std::array<Result<void>, 2> results;
   for (std::size_t i = 0; i < 2; ++i) {
     Session& session = *sessions[i];
     const PixelTask& task = i == 0 ? first_task : second_task;
     session.ready = false;
     session.used_baseline = decoded[i];
-    session.checkpoints.end(decoded[i]);
+    session.end_checkpoints(decoded[i]);
     if (decoded[i])
       jpeg_abort_decompress(&session.jpeg);
     else
@@ -352,12 +376,11 @@ bool JpegDecoder::decode_planes(const Box& region, ColorMode mode, const memory:
                                 memory::Planes& out) {
   Session& session = *session_;
   FEEDLINE_CHECK(session.ready);
-  const auto frame = session.frame_for_baseline();
-  session.used_baseline =
-      frame && session.baseline->decode_planes(*frame, region, mode, most, out,
-                                               session.checkpoints.begin(session.bytes, *frame, region));
-  if (frame) session.checkpoints.end(session.used_baseline);
-  if (!frame) {
+  const auto frame = session.frame_for_baseline(region);
+  session.used_baseline = frame && session.baseline->decode_planes(*frame, region, mode, most, out,
+                                                                   session.begin_checkpoints(*frame, region));
+  if (frame) session.end_checkpoints(session.used_baseline);
+  if (!frame && !session.part) {
     auto scans = session.scans_for_progressive();
     session.used_progressive = scans && session.progressive->decode_planes(*scans, region, mode, most, out);
   }

@@ -28,6 +28,9 @@ class JpegDecoder final : public Codec {
   Result<ImageHeader> open(std::span<const std::byte> bytes) override;
   Result<void> decode(const Box& region, ColorMode mode, memory::PixelBuffer& out) override;
   void use_checkpoints(CheckpointStore* store) override;
+  std::shared_ptr<JpegPart> find_part(const Box& region, const JpegOutline& outline, bool is_same_file,
+                                      const CheckpointStore& store) override;
+  void use_part(JpegPart* part) override;
   bool decode_planes(const Box& region, ColorMode mode, const memory::Coarseness& most, memory::Planes& out) override;
   std::array<Result<void>, 2> decode_pair(const PixelTask& task, Codec& other, const PixelTask& other_task) override;
 

@@ -40,6 +40,10 @@ class JoinedRecords final : public JoinedFormat<RecordFormat> {
     const RecordFormat& part = part_of(index);
     return part.read_field(index, field, record);
   }
+  Result<std::optional<storage::Piece>> locate_image(std::uint64_t index, std::size_t field) const override {
+    const RecordFormat& part = part_of(index);
+    return part.locate_image(index, field);
+  }
   std::uint64_t block_bytes() const override {
     std::uint64_t bytes = 0;
     for (const auto& part : parts()) bytes += part->block_bytes();

@@ -117,6 +117,9 @@ class SubsetRecords final : public SubsetFormat<RecordFormat> {
   Result<bool> read_field(std::uint64_t index, std::size_t field, memory::Record& record) const override {
     return whole().read_field(at(index), field, record);
   }
+  Result<std::optional<storage::Piece>> locate_image(std::uint64_t index, std::size_t field) const override {
+    return whole().locate_image(at(index), field);
+  }
   Result<SampleFiles> files(std::uint64_t index) const override { return whole().files(at(index)); }
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const override { return whole().file_sizes(at(index)); }
   std::size_t most_pieces() const override { return whole().most_pieces(); }

@@ -178,6 +178,10 @@ Result<void> FolderFormat::read(std::uint64_t index, memory::Record& record) con
   return accept(index, std::span(&*bytes, 1), record);
 }
 
+Result<std::optional<storage::Piece>> FolderFormat::locate_image(std::uint64_t index, std::size_t /*field*/) const {
+  return storage::Piece{.reader = nullptr, .path = file(index), .version = index_.version(index)};
+}
+
 Result<void> FolderFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   FEEDLINE_CHECK(index < size());
   pieces.push_back({.reader = nullptr, .path = file(index), .version = index_.version(index)});

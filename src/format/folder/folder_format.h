@@ -23,6 +23,7 @@ class FolderFormat final : public OpenedFormat {
   Result<void> read(std::uint64_t index, memory::Record& record) const override;
   bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
                   std::string& room) const override;
+  Result<std::optional<storage::Piece>> locate_image(std::uint64_t index, std::size_t field) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;

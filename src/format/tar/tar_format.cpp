@@ -296,6 +296,14 @@ Result<bool> TarFormat::read_field(std::uint64_t index, std::size_t field, memor
   return true;
 }
 
+Result<std::optional<storage::Piece>> TarFormat::locate_image(std::uint64_t index, std::size_t field) const {
+  const Location location = find_sample(index);
+  FEEDLINE_TRY(const Member member, find_member(location, field));
+  if (front(location) > 0 || member.extension == kAbsent) return std::nullopt;
+  FEEDLINE_TRY(auto reader, open_shards_.owned_reader(*location.shard));
+  return storage::Piece{std::move(reader), {}, member.offset, member.bytes};
+}
+
 Result<void> TarFormat::find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const {
   const Location location = find_sample(index);
   ShortList<Member> members(fields_.size());

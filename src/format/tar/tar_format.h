@@ -28,6 +28,7 @@ class TarFormat final : public ShardedRecordFormat {
   bool find_value(std::uint64_t index, std::size_t field, memory::Record::Field& value,
                   std::string& room) const override;
   Result<bool> read_field(std::uint64_t index, std::size_t field, memory::Record& record) const override;
+  Result<std::optional<storage::Piece>> locate_image(std::uint64_t index, std::size_t field) const override;
   Result<SampleFiles> files(std::uint64_t index) const override;
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const override;
   Result<void> find_pieces(std::uint64_t index, std::vector<storage::Piece>& pieces) const override;

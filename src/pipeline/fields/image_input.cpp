@@ -24,6 +24,7 @@ bool is_encoded(const memory::Record::Field& stored) { return stored.pixels.data
 Result<Size> open_image(const memory::Record::Field& stored, bool applies_exif, ImageScratch& scratch) {
   if (!is_encoded(stored)) return Size{stored.pixels.height, stored.pixels.width};
   FEEDLINE_TRY(const decode::ImageHeader header, scratch.decoder.open(stored.bytes, applies_exif));
+  if (stored.part) scratch.decoder.use_part(stored.part.get());
   scratch.deepest = std::max(scratch.deepest, header.depth);
   return Size{header.height, header.width};
 }

@@ -7,27 +7,32 @@
 
 namespace feedline::pipeline {
 
-bool FetchOrder::begin(bool goes_on, Past& past) {
+bool FetchOrder::begin(bool goes_on, Past& past, std::uint64_t epoch) {
   goes_on_ = goes_on;
   next_.is_next_epoch = false;
   if (!plan_.is_given) return false;
   std::swap(past.given, given_.samples);  // restarts with its first batch
   given_.first = 0;
-  next_ = {.is_given = true};
+  next_ = {.epoch = epoch, .is_given = true};
   return true;
 }
 
-void FetchOrder::give(std::vector<std::uint64_t> samples, std::uint64_t oldest) {
+void FetchOrder::give(std::vector<GivenSample> samples, std::uint64_t oldest) {
   for (; given_.first < oldest && !given_.samples.empty(); ++given_.first) given_.samples.pop_front();
   given_.samples.push_back(std::move(samples));
+}
+
+// Returns whether the order has passed the row, in the same epoch or by going on to the next one.
+bool FetchOrder::is_before_next(const PlanRow& row, const std::shared_ptr<const plan::Plan>& plan) const {
+  if (next_.is_next_epoch && !row.is_given && row.epoch + 1 == next_.epoch) return true;
+  const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;
+  return is_same_order && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
 }
 
 bool FetchOrder::missed(const PlanRow& row, Past& past) {
   if ((row.plan == nullptr || *row.plan == nullptr) && !row.is_given) return false;
   auto plan = row.plan != nullptr ? *row.plan : nullptr;
-  const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;
-  const bool is_behind = is_same_order && std::pair(row.batch, row.row) < std::pair(next_.batch, next_.row);
-  if (is_behind && ++misses_ <= slack_) return false;
+  if (is_before_next(row, plan) && ++misses_ <= slack_) return false;
   misses_ = 0;
   past.plan = std::move(next_.plan);
   next_ = {row.epoch, std::move(plan), row.batch, row.row + 1, false, row.is_given};
@@ -41,10 +46,12 @@ void FetchOrder::forget(Past& past) {
 
 // Returns nullopt at the end of the samples that the caller has given.
 std::optional<FetchOrder::Row> FetchOrder::next_given() {
-  if (next_.batch < given_.first) next_ = {.batch = given_.first, .is_given = true};
+  if (next_.batch < given_.first) next_ = {.epoch = next_.epoch, .batch = given_.first, .is_given = true};
   for (; next_.batch - given_.first < given_.samples.size(); ++next_.batch, next_.row = 0) {
     const auto& samples = given_.samples[next_.batch - given_.first];
-    if (next_.row < samples.size()) return Row{.sample = samples[next_.row++]};
+    if (next_.row >= samples.size()) continue;
+    const GivenSample& sample = samples[next_.row++];
+    return Row{next_.epoch, sample.index, sample.draw};
   }
   return std::nullopt;
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "feedline/loader.h"
 #include "pipeline/sample/record_reader.h"
 #include "plan/plan.h"
 
@@ -29,16 +30,16 @@ class FetchOrder {
   // State that the order no longer needs; the caller destroys it outside the lock.
   struct Past {
     std::shared_ptr<const plan::Plan> plan;
-    std::deque<std::vector<std::uint64_t>> given;
+    std::deque<std::vector<GivenSample>> given;
   };
-  // goes_on: another epoch is likely to follow this one. Returns true if the samples fetched so far are no longer
-  // needed.
-  bool begin(bool goes_on, Past& past);
+  // goes_on: another epoch is likely to follow this one. epoch: its number, for samples that the caller gives. Returns
+  // true if the samples fetched so far are no longer needed.
+  bool begin(bool goes_on, Past& past, std::uint64_t epoch = 0);
   // Adds the caller's next batch of samples. Samples of batches before `oldest` are no longer needed.
-  void give(std::vector<std::uint64_t> samples, std::uint64_t oldest);
+  void give(std::vector<GivenSample> samples, std::uint64_t oldest);
   // Called if a thread needed the sample of this row but it had not been fetched: the thread is just before the next
-  // sample to fetch, or the order follows another plan. Returns true if the order continues after this row, and the
-  // samples fetched so far are no longer needed.
+  // sample to fetch, or in the epoch before it, or the order follows another plan. Returns true if the order continues
+  // after this row, and the samples fetched so far are no longer needed.
   bool missed(const PlanRow& row, Past& past);
   void found() { misses_ = 0; }
   // Stops following an order until missed() is called.
@@ -46,7 +47,7 @@ class FetchOrder {
 
   // Returns nullopt if there is no order to follow, or at its end.
   std::optional<std::uint64_t> next();
-  // The same with the key of the sample's random draws, which is 0 for samples that the caller passes.
+  // The same with the key of the sample's random draws.
   struct Row {
     std::uint64_t epoch = 0, sample = 0, draw = 0;
   };
@@ -76,9 +77,10 @@ class FetchOrder {
   // The batches given by the caller; the first one has the number `first`.
   struct GivenBatches {
     std::uint64_t first = 0;
-    std::deque<std::vector<std::uint64_t>> samples;
+    std::deque<std::vector<GivenSample>> samples;
   };
   std::optional<Row> next_given();
+  bool is_before_next(const PlanRow& row, const std::shared_ptr<const plan::Plan>& plan) const;
 
   const PipelinePlan& plan_;
   const std::uint64_t slack_;

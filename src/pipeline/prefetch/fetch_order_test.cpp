@@ -33,6 +33,11 @@ class FetchOrderTest : public testing::Test {
     for (std::uint64_t position = from; position < 10; ++position) samples.push_back(plan.at(position).sample);
     return samples;
   }
+  void give(const Samples& samples, std::uint64_t oldest) {
+    std::vector<GivenSample> batch;
+    for (const std::uint64_t sample : samples) batch.push_back({sample, 100 + sample});
+    given_.give(std::move(batch), oldest);
+  }
   static Samples rest_of(FetchOrder& order) {
     Samples samples;
     while (const auto sample = order.next()) samples.push_back(*sample);
@@ -98,23 +103,49 @@ TEST_F(FetchOrderTest, AFewMissesJustBeforeItLeaveItWhereItIs) {
   EXPECT_TRUE(order_.missed({0, &plan, 9, 0}, past_)) << "earlier samples are not needed any more";
 }
 
+TEST_F(FetchOrderTest, GoesOnIfARowOfThePreviousEpochIsMissed) {
+  order_.begin(true, past_);
+  const PlanPointer plan = epoch(3);
+  order_.missed({3, &plan, 0, 0}, past_);
+  rest_of(order_);
+  FetchOrder::PlannedEpoch following{4, epoch(4)};
+  const PlanPointer next = following.plan;
+  order_.follow(order_.ended(), following);
+  ASSERT_EQ(order_.next(), samples_of(*next, 0)[0]);
+  EXPECT_FALSE(order_.missed({3, &plan, 1, 1}, past_));
+  EXPECT_EQ(order_.next(), samples_of(*next, 1)[0]);
+  EXPECT_TRUE(order_.missed({2, &plan, 1, 1}, past_)) << "another epoch";
+}
+
+TEST_F(FetchOrderTest, KnowsTheDrawsOfGivenSamples) {
+  given_.begin(true, past_, 7);
+  give({3, 4}, 0);
+  for (const std::uint64_t sample : {3, 4}) {
+    const auto row = given_.next_row();
+    ASSERT_TRUE(row);
+    EXPECT_EQ(row->sample, sample);
+    EXPECT_EQ(row->draw, 100 + sample);
+    EXPECT_EQ(row->epoch, 7u);
+  }
+}
+
 TEST_F(FetchOrderTest, FollowsWhatIsGivenAsFarAsItIs) {
   EXPECT_TRUE(given_.begin(true, past_)) << "the fetched samples belong to an obsolete order";
   EXPECT_EQ(given_.next(), std::nullopt);
-  given_.give({7, 7, 3}, 0);
+  give({7, 7, 3}, 0);
   EXPECT_EQ(rest_of(given_), (Samples{7, 7, 3}));
-  given_.give({5}, 0);
-  given_.give({6, 1}, 1);
+  give({5}, 0);
+  give({6, 1}, 1);
   EXPECT_EQ(given_.next(), 5u);
-  given_.give({9}, 3);  // the batches 0 to 2 are delivered
+  give({9}, 3);  // the batches 0 to 2 are delivered
   EXPECT_EQ(rest_of(given_), Samples{9});
   EXPECT_FALSE(given_.needs_next_epoch());
   EXPECT_TRUE(given_.begin(true, past_));
   EXPECT_EQ(past_.given.size(), 1u);
-  given_.give({2}, 0);
+  give({2}, 0);
   EXPECT_EQ(rest_of(given_), Samples{2});
   EXPECT_TRUE(given_.missed({0, nullptr, 4, 0, true}, past_));
-  given_.give({4, 8}, 0);
+  give({4, 8}, 0);
   EXPECT_EQ(rest_of(given_), Samples{}) << "it is in batch 4, and batch 1 was given";
 }
 

@@ -62,12 +62,14 @@ bool FetchPool::may_begin() {
   return joins_ ? is_filling_ : room() > 0;
 }
 
-FetchPool::Entry& FetchPool::begin(std::uint64_t sample, Entries& fresh) {
+FetchPool::Entry& FetchPool::begin(const FetchOrder::Row& row, Entries& fresh) {
   Entries& from = spare_.empty() ? fresh : spare_;
   Entry& entry = from.front();
   held_bytes_ -= entry.held_bytes;
   if (&from == &spare_) spare_bytes_ -= entry.held_bytes;
-  entry.sample = sample;
+  entry.sample = row.sample;
+  entry.epoch = row.epoch;
+  entry.draw = row.draw;
   entry.number = numbers_++;
   entry.held_bytes = std::max(entry.buffer_bytes(), mean_bytes_);
   entry.started_ns = base::now_ns();
@@ -92,8 +94,9 @@ void FetchPool::finish(Entry& entry, const FetchTable::Outcome& outcome, Entries
   if (entry.is_abandoned) drop(entry, unused);
 }
 
-FetchPool::Entry* FetchPool::claim(std::uint64_t sample) {
-  Entry* const entry = entries_.find(sample);
+FetchPool::Entry* FetchPool::claim(std::uint64_t sample, const base::SampleKey* key) {
+  Entry* entry = entries_.find(sample);
+  if (entry != nullptr && key != nullptr && (entry->epoch != key->epoch || entry->draw != key->sample)) entry = nullptr;
   depth_.taken(base::now_ns(), entry == nullptr || !entry->is_finished);
   if (entry != nullptr) entries_.claim(*entry);
   return entry;

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/random.h"
+#include "pipeline/prefetch/fetch_order.h"
 #include "pipeline/prefetch/fetch_table.h"
 #include "pipeline/prefetch/read_depth.h"
 #include "telemetry/held_bytes.h"
@@ -35,13 +37,13 @@ class FetchPool {
   // Returns whether another fetch may start. Joined reads wait until much memory is free, and then use it.
   bool may_begin();
   bool has_spare() const { return !spare_.empty(); }
-  // Starts a fetch for this sample in a spare entry, or else in the first entry of `fresh`; the fetch is marked as
-  // wanted. Requires: there is a spare entry, or `fresh` has one.
-  Entry& begin(std::uint64_t sample, Entries& fresh);
+  // Starts a fetch for this row's sample in a spare entry, or else in the first entry of `fresh`; the fetch is marked
+  // as wanted. Requires: there is a spare entry, or `fresh` has one.
+  Entry& begin(const FetchOrder::Row& row, Entries& fresh);
   void finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused);
   // Called when a thread needs a sample. Returns the sample's fetch, which is then no longer marked as wanted; nullptr
-  // if there is none.
-  Entry* claim(std::uint64_t sample);
+  // if there is none. key: of the sample's random draws, if the fetch must have the same.
+  Entry* claim(std::uint64_t sample, const base::SampleKey* key = nullptr);
   // Called before a thread takes the parts of its fetch.
   void hand_over(const FetchTable::Parts& parts, std::size_t used);
   // Called when the thread has copied the bytes; abandons fetches that are much older.

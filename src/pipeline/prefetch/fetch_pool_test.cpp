@@ -15,7 +15,7 @@ class FetchPoolTest : public testing::Test {
  protected:
   FetchPool::Entry& begin(FetchPool& pool, std::uint64_t sample) {
     if (fresh_.empty()) fresh_.emplace_back().parts.resize(1);
-    return pool.begin(sample, fresh_);
+    return pool.begin({.sample = sample}, fresh_);
   }
   void finish(FetchPool& pool, FetchPool::Entry& entry, std::size_t bytes, bool was_near = false) {
     FetchTable::Part& part = entry.parts.front();
@@ -59,6 +59,9 @@ TEST_F(FetchPoolTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
   EXPECT_EQ(pool.size(), 0u);
   EXPECT_EQ(pool.held_bytes(), entry.buffer_bytes());
   EXPECT_EQ(&begin(pool, 9), &entry);
+  const base::SampleKey other{.epoch = 1}, same{};
+  EXPECT_EQ(pool.claim(9, &other), nullptr) << "the next epoch's";
+  EXPECT_EQ(pool.claim(9, &same), &entry);
   EXPECT_FALSE(pool.has_spare());
   EXPECT_TRUE(unused_.empty());
 }

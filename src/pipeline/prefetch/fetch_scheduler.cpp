@@ -36,19 +36,17 @@ void FetchScheduler::do_after(After& after) {
 
 // ---- the pipeline's owner ----
 
-void FetchScheduler::begin(bool goes_on) {
+void FetchScheduler::begin(bool goes_on, std::uint64_t epoch) {
   After after;
   {
     const base::BriefLock lock(mutex_);
-    if (order_.begin(goes_on, after.past)) pool_.abandon_all(after.unused);
+    if (order_.begin(goes_on, after.past, epoch)) pool_.abandon_all(after.unused);
   }
   do_after(after);
 }
 
 void FetchScheduler::give(std::span<const GivenSample> samples, std::uint64_t oldest) {
-  std::vector<std::uint64_t> batch;
-  batch.reserve(samples.size());
-  for (const GivenSample& sample : samples) batch.push_back(sample.index);
+  std::vector<GivenSample> batch(samples.begin(), samples.end());
   After after;
   {
     const base::BriefLock lock(mutex_);
@@ -71,11 +69,12 @@ void FetchScheduler::stop() {
 // ---- reader threads ----
 
 std::optional<std::size_t> FetchScheduler::take(const PlanRow& row, std::uint64_t sample,
-                                                const std::shared_ptr<FetchWaiter>& waiter, FetchTable::Parts& parts) {
+                                                const std::shared_ptr<FetchWaiter>& waiter, FetchTable::Parts& parts,
+                                                std::shared_ptr<PartRead>& part_read, const base::SampleKey* key) {
   After after;
   std::optional<std::size_t> used;
   base::BriefLock lock(mutex_);
-  Entry* const entry = pool_.claim(sample);
+  Entry* const entry = pool_.claim(sample, key);
   if (entry == nullptr) {
     if (order_.missed(row, after.past)) {
       pool_.abandon_all(after.unused);
@@ -96,6 +95,7 @@ std::optional<std::size_t> FetchScheduler::take(const PlanRow& row, std::uint64_
   used = entry->used;
   pool_.hand_over(entry->parts, *used);
   std::swap(parts, entry->parts);
+  part_read = std::move(entry->part_read);
   pool_.taken(*entry, after.unused);
   if (pool_.has_much_room()) wake(after);
   lock.unlock();
@@ -156,7 +156,7 @@ FetchScheduler::Step FetchScheduler::next(Entries& fresh) {
   if (is_far() && pool_.may_begin()) {
     if (order_.needs_next_epoch()) return {Kind::kPlanEpoch, nullptr, order_.ended()};
     if (!pool_.has_spare() && fresh.empty()) return {Kind::kMakeEntry};
-    if (const auto sample = order_.next()) return {Kind::kFetch, &pool_.begin(*sample, fresh)};
+    if (const auto row = order_.next_row()) return {Kind::kFetch, &pool_.begin(*row, fresh)};
     if (order_.needs_next_epoch()) return {Kind::kPlanEpoch, nullptr, order_.ended()};
   }
   is_asleep_ = true;

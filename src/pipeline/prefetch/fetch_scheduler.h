@@ -51,15 +51,17 @@ class FetchScheduler {
   bool has_turned_near() const { return has_turned_near_.load(std::memory_order_relaxed); }
 
   // ---- the pipeline's owner ----
-  void begin(bool goes_on);
+  void begin(bool goes_on, std::uint64_t epoch = 0);
   void give(std::span<const GivenSample> samples, std::uint64_t oldest);
   void stop();  // the fetching thread cancels all reads in flight and ends
 
   // ---- reader threads ----
   // Swaps the fetched parts of this row's sample with `parts` and returns their number; waits if the fetch is in
-  // flight. Returns nullopt if the sample was not fetched. Requires: `parts` has the maximum number of elements.
+  // flight. Returns nullopt if the sample was not fetched. key: as of FetchPool::claim(). part_read: set if only this
+  // range was fetched. Requires: `parts` has the maximum number of elements.
   std::optional<std::size_t> take(const PlanRow& row, std::uint64_t sample, const std::shared_ptr<FetchWaiter>& waiter,
-                                  FetchTable::Parts& parts);
+                                  FetchTable::Parts& parts, std::shared_ptr<PartRead>& part_read,
+                                  const base::SampleKey* key = nullptr);
   // Starts fetching. If this returns true, the caller must start the thread and report to started() whether that
   // succeeded.
   bool turn_far();

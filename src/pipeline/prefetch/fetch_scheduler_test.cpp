@@ -70,7 +70,7 @@ class FetchSchedulerTest : public testing::Test {
   std::vector<std::size_t> take(FetchScheduler& scheduler, std::uint64_t batch, std::uint64_t row,
                                 std::uint64_t sample) {
     std::vector<std::size_t> bytes;
-    const auto used = scheduler.take({0, nullptr, batch, row, true}, sample, waiter_, parts_);
+    const auto used = scheduler.take({0, nullptr, batch, row, true}, sample, waiter_, parts_, part_read_);
     for (std::size_t i = 0; i < used.value_or(0); ++i) bytes.push_back(parts_[i].bytes->size());
     return bytes;
   }
@@ -84,6 +84,7 @@ class FetchSchedulerTest : public testing::Test {
   FetchScheduler::Entries fresh_;
   const std::shared_ptr<FetchWaiter> waiter_ = std::make_shared<FetchWaiter>();
   FetchTable::Parts parts_{kParts};
+  std::shared_ptr<PartRead> part_read_;
 };
 
 TEST_F(FetchSchedulerTest, WhatWasFetchedOfAnOrderThatIsNoMoreIsNobodys) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/random.h"
+#include "pipeline/sample/part_reads.h"
 
 namespace feedline::pipeline {
 
@@ -23,7 +24,7 @@ void FetchWaiter::tell() {
 std::uint64_t FetchTable::Entry::buffer_bytes() const {
   std::uint64_t bytes = 0;
   for (const Part& part : parts) bytes += part.buffer.capacity();
-  return bytes;
+  return bytes + (part_read ? part_read->held_bytes : 0);
 }
 
 FetchTable::Outcome FetchTable::Entry::outcome() const {

@@ -19,6 +19,8 @@
 
 namespace feedline::pipeline {
 
+struct PartRead;
+
 // Blocks a thread until its fetch finishes; can be reused.
 class FetchWaiter {
  public:
@@ -67,8 +69,10 @@ class FetchTable {
     std::size_t used = 0;       // number used by this sample
     std::size_t under_way = 0;  // number in flight
     std::uint64_t sample = 0;
-    std::uint64_t number = 0;      // in the order of fetching
-    std::uint64_t held_bytes = 0;  // size of its buffers, now or when filled
+    std::uint64_t epoch = 0, draw = 0;    // of the sample's random draws
+    std::shared_ptr<PartRead> part_read;  // its range is fetched; nullptr: the whole sample
+    std::uint64_t number = 0;             // in the order of fetching
+    std::uint64_t held_bytes = 0;         // size of its buffers, now or when filled
     std::uint64_t started_ns = 0;
     bool is_finished = false;
     bool is_abandoned = false;

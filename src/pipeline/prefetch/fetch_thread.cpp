@@ -11,8 +11,10 @@
 namespace feedline::pipeline {
 
 FetchThread::FetchThread(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
-                         storage::QueueKind kind, FetchScheduler& scheduler)
-    : format_(std::move(format)), plan_(plan), kind_(kind), scheduler_(scheduler) {}
+                         storage::QueueKind kind, FetchScheduler& scheduler, const PartReads* parts)
+    : format_(std::move(format)), plan_(plan), kind_(kind), scheduler_(scheduler) {
+  if (parts != nullptr) finder_.emplace(*parts);
+}
 
 bool FetchThread::start() {
   auto thread = base::Thread::start(
@@ -60,13 +62,18 @@ void FetchThread::run() {
 void FetchThread::fetch(FetchTable::Entry& entry) {
   // samples that cannot be fetched are read, or fail, when a thread needs them; opening a shard may block here
   pieces_.clear();
-  if (!format_->find_pieces(entry.sample, pieces_)) pieces_.clear();
+  entry.part_read = finder_ ? finder_->find(entry.sample, {plan_.order.seed, entry.epoch, entry.draw}) : nullptr;
+  if (entry.part_read)
+    pieces_.push_back(entry.part_read->piece);
+  else if (!format_->find_pieces(entry.sample, pieces_))
+    pieces_.clear();
   entry.used = entry.under_way = pieces_.size();
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     FetchTable::Part& part = entry.parts[i];
     part.entry = &entry;
     part.piece = std::move(pieces_[i]);
     part.version = part.piece.version;
+    part.whole_version.reset();
     part.bytes = std::span<const std::byte>();
     part.was_near = part.has_started_shared = false;
     part.most_bytes = plan_.read_ahead_bytes;  // a larger one is read by the thread that needs it

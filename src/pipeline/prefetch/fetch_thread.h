@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "format/format.h"
 #include "pipeline/prefetch/fetch_scheduler.h"
+#include "pipeline/sample/part_reads.h"
 #include "storage/fetch.h"
 
 namespace feedline::pipeline {
@@ -24,7 +25,7 @@ namespace feedline::pipeline {
 class FetchThread {
  public:
   FetchThread(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, storage::QueueKind kind,
-              FetchScheduler& scheduler);
+              FetchScheduler& scheduler, const PartReads* parts);
   bool start();  // false if no thread could be created
 
  private:
@@ -40,6 +41,7 @@ class FetchThread {
   const std::shared_ptr<const format::RecordFormat> format_;
   const PipelinePlan& plan_;
   const storage::QueueKind kind_;
+  std::optional<PartReads::Finder> finder_;  // nullopt: samples are read whole
   FetchScheduler& scheduler_;
   std::unique_ptr<storage::FetchQueue> queue_;  // created by the thread
   std::vector<storage::Fetch*> finished_;

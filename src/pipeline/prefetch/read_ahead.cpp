@@ -27,11 +27,19 @@ void swap_buffers(FetchTable::Parts& parts, memory::Record& record) {
   for (std::size_t i = 1; i < parts.size(); ++i) std::swap(parts[i].buffer, record.more[i - 1]);
 }
 
+// Returns the version of the object that was read.
+std::optional<storage::Version> version_of(const FetchTable::Part& part) {
+  if (!part.piece.reader) return part.whole_version;
+  const auto version = part.piece.reader->version();
+  return version ? std::optional(*version) : std::nullopt;
+}
+
 class ThreadReader final : public RecordReader {
  public:
   explicit ThreadReader(ReadAhead& ahead) : ahead_(ahead) {}
-  Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record) override {
-    return ahead_.read(row, sample, record, watch_);
+  Result<void> read(const PlanRow& row, std::uint64_t sample, const base::SampleKey& key,
+                    memory::Record& record) override {
+    return ahead_.read(row, sample, key, record, watch_);
   }
 
  private:
@@ -42,14 +50,16 @@ class ThreadReader final : public RecordReader {
 }  // namespace
 
 std::unique_ptr<ReadAhead> ReadAhead::make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
-                                           ReadAheadMode mode) {
+                                           ReadAheadMode mode, std::unique_ptr<const PartReads> parts) {
   if (mode == ReadAheadMode::kNever || !format || format->storage() == nullptr || format->most_pieces() == 0)
     return nullptr;
-  return std::unique_ptr<ReadAhead>(new ReadAhead(std::move(format), plan, mode));
+  return std::unique_ptr<ReadAhead>(new ReadAhead(std::move(format), plan, mode, std::move(parts)));
 }
 
-ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode)
+ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode,
+                     std::unique_ptr<const PartReads> parts)
     : format_(std::move(format)),
+      parts_(std::move(parts)),
       plan_(plan),
       mode_(mode),
       scheduler_(plan, format_->most_pieces(), mode == ReadAheadMode::kAuto, format_->storage()->joins_reads(), held_),
@@ -57,8 +67,8 @@ ReadAhead::ReadAhead(std::shared_ptr<const format::RecordFormat> format, const P
 
 ReadAhead::~ReadAhead() { stop(); }
 
-void ReadAhead::begin(bool goes_on) {
-  scheduler_.begin(goes_on);
+void ReadAhead::begin(bool goes_on, std::uint64_t epoch) {
+  scheduler_.begin(goes_on, epoch);
   if (shard_prefetcher_) shard_prefetcher_->begin(goes_on);
   // if all of a remote dataset was cached, threads notice when that changes
   const bool is_slow =
@@ -80,10 +90,11 @@ void ReadAhead::stop() {
 
 std::unique_ptr<RecordReader> ReadAhead::reader() { return std::make_unique<ThreadReader>(*this); }
 
-Result<void> ReadAhead::read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
+Result<void> ReadAhead::read(const PlanRow& row, std::uint64_t sample, const base::SampleKey& key,
+                             memory::Record& record, Watch& watch) {
   if (is_cancelled_.load(std::memory_order_relaxed)) return cancelled();
   if (shard_prefetcher_) shard_prefetcher_->reached(row);
-  return scheduler_.is_far() ? read_far(row, sample, record, watch) : read_near(sample, record, watch);
+  return scheduler_.is_far() ? read_far(row, sample, key, record, watch) : read_near(sample, record, watch);
 }
 
 Result<void> ReadAhead::read_near(std::uint64_t sample, memory::Record& record, Watch& watch) {
@@ -97,16 +108,39 @@ Result<void> ReadAhead::read_near(std::uint64_t sample, memory::Record& record, 
   return {};
 }
 
-Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch) {
+Result<void> ReadAhead::read_missed(std::uint64_t sample, const base::SampleKey& key, memory::Record& record,
+                                    Watch& watch) const {
+  if (!parts_) return format_->read(sample, record);
+  if (!watch.finder) watch.finder = std::make_unique<PartReads::Finder>(*parts_);
+  const auto part = watch.finder->find(sample, key);
+  if (!part) return format_->read(sample, record);
+  storage::Read read{.piece = part->piece, .most_bytes = record.most_bytes, .buffer = std::move(watch.range)};
+  storage::read_piece(read);
+  const bool is_usable = parts_->accept(*part, sample, read.bytes, record);
+  watch.range = std::move(read.buffer);
+  return is_usable ? Result<void>() : format_->read(sample, record);
+}
+
+Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, const base::SampleKey& key,
+                                 memory::Record& record, Watch& watch) {
   if (!watch.waiter) watch.waiter = std::make_shared<FetchWaiter>();
   watch.parts.resize(format_->most_pieces());
   record.more.resize(watch.parts.size() - 1);
   swap_buffers(watch.parts, record);
-  const auto used = scheduler_.take(row, sample, watch.waiter, watch.parts);
+  std::shared_ptr<PartRead> range;
+  const auto used = scheduler_.take(row, sample, watch.waiter, watch.parts, range, parts_ ? &key : nullptr);
   swap_buffers(watch.parts, record);
-  if (!used) return format_->read(sample, record);
+  if (!used) return read_missed(sample, key, record, watch);
   const auto fetched = std::span(watch.parts).first(*used);
+  if (range) {
+    fetched.front().piece = {};
+    const auto& bytes = fetched.front().bytes;
+    if (!bytes && bytes.error().code == ErrorCode::kCancelled) return cancelled();
+    return parts_->accept(*range, sample, bytes, record) ? Result<void>() : format_->read(sample, record);
+  }
+  const auto version = parts_ && fetched.size() == 1 ? version_of(fetched.front()) : std::nullopt;
   auto done = accept(sample, fetched, record, watch);
+  if (done && version) parts_->note(sample, record, *version);
   for (FetchTable::Part& part : fetched) part.shared.reset();
   return done;
 }
@@ -130,7 +164,7 @@ Result<void> ReadAhead::accept(std::uint64_t sample, std::span<FetchTable::Part>
 void ReadAhead::go_far() {
   if (!scheduler_.turn_far()) return;
   const auto kind = mode_ == ReadAheadMode::kThreads ? storage::QueueKind::kThreads : storage::QueueKind::kBest;
-  auto thread = std::make_unique<FetchThread>(format_, plan_, kind, scheduler_);
+  auto thread = std::make_unique<FetchThread>(format_, plan_, kind, scheduler_, parts_.get());
   const bool is_running = thread->start();
   if (is_running) thread_ = std::move(thread);
   scheduler_.started(is_running);

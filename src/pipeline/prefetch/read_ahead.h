@@ -37,6 +37,7 @@
 #include "pipeline/prefetch/fetch_scheduler.h"
 #include "pipeline/prefetch/fetch_thread.h"
 #include "pipeline/prefetch/shard_prefetcher.h"
+#include "pipeline/sample/part_reads.h"
 #include "pipeline/sample/record_reader.h"
 #include "telemetry/held_bytes.h"
 
@@ -50,12 +51,13 @@ class ReadAhead {
  public:
   // Returns nullptr if `format` is nullptr, the format fetches no data, or read-ahead is disabled. The plan must
   // outlive the result.
+  // parts: reads ranges of images; nullptr to read whole samples.
   static std::unique_ptr<ReadAhead> make(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan,
-                                         ReadAheadMode mode);
+                                         ReadAheadMode mode, std::unique_ptr<const PartReads> parts = nullptr);
   ~ReadAhead();  // calls stop()
 
-  // goes_on: another epoch is likely to follow this one.
-  void begin(bool goes_on);
+  // goes_on: another epoch is likely to follow this one. epoch: its number.
+  void begin(bool goes_on, std::uint64_t epoch);
   // For an order given by the caller: adds the samples of the epoch's next batch. Samples of batches before `oldest`
   // are no longer needed.
   void give(std::span<const GivenSample> samples, std::uint64_t oldest) { scheduler_.give(samples, oldest); }
@@ -72,25 +74,33 @@ class ReadAhead {
     // of a fetched sample; its buffers are swapped with the record's
     FetchTable::Parts parts;
     std::vector<std::span<const std::byte>> bytes;
+    std::unique_ptr<PartReads::Finder> finder;  // of ranges that were not fetched
+    memory::ByteBuffer range;
   };
   // Returns a reader for one thread; it must not outlive this object.
   std::unique_ptr<RecordReader> reader();
   // Like RecordReader::read(), for the thread that owns `watch`.
-  Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
+  Result<void> read(const PlanRow& row, std::uint64_t sample, const base::SampleKey& key, memory::Record& record,
+                    Watch& watch);
 
   std::uint64_t held_bytes() const { return scheduler_.held_bytes(); }
   telemetry::HeldBytes& held() { return held_; }  // including what others hold ahead
   std::string explain() const;
 
  private:
-  ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode);
+  ReadAhead(std::shared_ptr<const format::RecordFormat> format, const PipelinePlan& plan, ReadAheadMode mode,
+            std::unique_ptr<const PartReads> parts);
   Result<void> read_near(std::uint64_t sample, memory::Record& record, Watch& watch);
-  Result<void> read_far(const PlanRow& row, std::uint64_t sample, memory::Record& record, Watch& watch);
+  Result<void> read_far(const PlanRow& row, std::uint64_t sample, const base::SampleKey& key, memory::Record& record,
+                        Watch& watch);
+  Result<void> read_missed(std::uint64_t sample, const base::SampleKey& key, memory::Record& record,
+                           Watch& watch) const;
   Result<void> accept(std::uint64_t sample, std::span<FetchTable::Part> parts, memory::Record& record,
                       Watch& watch) const;
   void go_far();
 
   const std::shared_ptr<const format::RecordFormat> format_;
+  const std::unique_ptr<const PartReads> parts_;  // nullptr: samples are read whole
   const PipelinePlan& plan_;
   const ReadAheadMode mode_;
   std::atomic<bool> is_cancelled_{false};

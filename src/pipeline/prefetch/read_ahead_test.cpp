@@ -451,7 +451,7 @@ TEST_F(ReadAheadTest, StopsReadingAheadOnceEverythingIsInMemory) {
   auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
   const auto plan = plan_pipeline(**recipe, options);
   const auto reads = ReadAhead::make(*format, *plan, ReadAheadMode::kAuto);
-  reads->begin(true);
+  reads->begin(true, 0);
   ReadAhead::Watch watch{.slow = 1000};  // this thread has seen slow reads: the next one enables it
   const auto epoch = std::make_shared<const plan::Plan>(whole_epoch(*plan));
   memory::Record record;
@@ -459,10 +459,10 @@ TEST_F(ReadAheadTest, StopsReadingAheadOnceEverythingIsInMemory) {
   const auto deadline = std::chrono::steady_clock::now() + kHang;
   for (std::uint64_t i = 0; !says("no longer") && std::chrono::steady_clock::now() < deadline; ++i) {
     const PlanRow row{i / kClasses, &epoch, i / 8 % 12, i % 8};
-    ASSERT_TRUE(reads->read(row, epoch->at(i % kClasses).sample, record, watch));
+    ASSERT_TRUE(reads->read(row, epoch->at(i % kClasses).sample, {}, record, watch));
   }
   EXPECT_TRUE(says("no longer")) << reads->explain();
-  reads->begin(true);
+  reads->begin(true, 0);
   EXPECT_TRUE(says("no longer")) << "like remote storage whose objects are all cached by now";
   while (reads->held_bytes() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   EXPECT_EQ(reads->held_bytes(), 0u) << "reads in flight finished, and are no longer needed";
@@ -543,7 +543,7 @@ TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
     const auto recipe = make_recipe({"data", *format}, {op::CenterCrop{{4, 4}}}, std::nullopt, Layout::kNchw);
     const auto plan = plan_given(**recipe, {.batch_size = options_.batch_size, .num_workers = options_.num_workers});
     const auto reads = ReadAhead::make(*format, *plan, mode);
-    reads->begin(true);
+    reads->begin(true, 0);
     reads->give(sampled(8, 1)[0], 0);
     while (slow->counts().most_at_once < 8) std::this_thread::yield();
     std::vector<std::jthread> threads;
@@ -552,7 +552,7 @@ TEST_F(ReadAheadTest, WhoWaitsForAReadIsTold) {
       waiters.push_back(std::make_shared<FetchWaiter>());
       threads.emplace_back([&, row, watch = ReadAhead::Watch{.waiter = waiters[row]}]() mutable {
         memory::Record record;
-        const auto read = reads->read({0, nullptr, 0, row, true}, sampled(8, 1)[0][row].index, record, watch);
+        const auto read = reads->read({0, nullptr, 0, row, true}, sampled(8, 1)[0][row].index, {}, record, watch);
         ASSERT_FALSE(read);
         EXPECT_EQ(read.error().code, ErrorCode::kCancelled);
       });

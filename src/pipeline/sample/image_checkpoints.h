@@ -34,6 +34,17 @@ class ImageCheckpoints : public decode::CheckpointStore {
   void save(std::uint64_t key, std::span<const std::byte> entry) override;
   void note(decode::CheckpointEvent event) override;
 
+  // Whether ranges of remote images may be read. Call before other threads use this object.
+  void allow_ranges(bool are_allowed) { are_ranges_allowed_ = are_allowed; }
+  bool are_ranges_allowed() const { return are_ranges_allowed_; }
+  // The outlines of remote JPEGs (decode/jpeg/jpeg_part.h), in a file of their own.
+  bool find_outline(std::uint64_t key, std::vector<std::byte>& outline) const;
+  void save_outline(std::uint64_t key, std::span<const std::byte> outline);
+  void forget_outline(std::uint64_t key);
+  // Counts a range that was fetched in place of a whole image, and one that could not be used.
+  void note_range(std::uint64_t bytes, std::uint64_t image_bytes);
+  void note_refused_range() { refused_ranges_.fetch_add(1, std::memory_order_relaxed); }
+
   // Writes new checkpoints to their file if there are enough of them, and reads those written by other processes.
   // Failures are counted. always: writes even a few checkpoints, and returns failures.
   Result<void> write(bool always = false) const;
@@ -41,9 +52,12 @@ class ImageCheckpoints : public decode::CheckpointStore {
   std::string explain() const;  // empty: there are none
 
  private:
-  explicit ImageCheckpoints(std::vector<std::shared_ptr<cache::EntryStore>> stores) : stores_(std::move(stores)) {}
+  using Stores = std::vector<std::shared_ptr<cache::EntryStore>>;
+  ImageCheckpoints(Stores stores, Stores outlines) : stores_(std::move(stores)), outlines_(std::move(outlines)) {}
 
-  const std::vector<std::shared_ptr<cache::EntryStore>> stores_;  // at least one
+  const Stores stores_, outlines_;  // at least one each
+  bool are_ranges_allowed_ = true;
+  std::atomic<std::uint64_t> ranges_{0}, range_bytes_{0}, range_image_bytes_{0}, refused_ranges_{0};
   std::array<std::atomic<std::uint64_t>, decode::kCheckpointEvents> events_{};
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/random.h"
 #include "feedline/error.h"
 #include "memory/record.h"
 #include "plan/plan.h"
@@ -26,8 +27,10 @@ struct PlanRow {
 class RecordReader {
  public:
   virtual ~RecordReader() = default;
-  // Like RecordFormat::read(). row: the position of the sample in the plan.
-  virtual Result<void> read(const PlanRow& row, std::uint64_t sample, memory::Record& record) = 0;
+  // Like RecordFormat::read(), but may read only a part of an image, which suffices for its crop with this key. row:
+  // the position of the sample in the plan.
+  virtual Result<void> read(const PlanRow& row, std::uint64_t sample, const base::SampleKey& key,
+                            memory::Record& record) = 0;
 };
 
 }  // namespace feedline::pipeline

@@ -65,12 +65,12 @@ Result<void> SampleLoader::fill(std::span<const std::uint64_t> samples, std::spa
 
 // ---- samples stored as records ----
 
-Result<void> SampleLoader::read(std::uint64_t index, const PlanRow& row) {
+Result<void> SampleLoader::read(const Job& job) {
   if (record_.storage.capacity() > kRetainedBytes) record_.storage = {};
   for (memory::ByteBuffer& buffer : record_.more)
     if (buffer.capacity() > kRetainedBytes) buffer = {};
-  if (reader_) return reader_->read(row, index, record_);
-  return recipe_->records->read(index, record_);
+  if (reader_) return reader_->read(job.plan_row, job.index, job.key, record_);
+  return recipe_->records->read(job.index, record_);
 }
 
 Result<bool> SampleLoader::fetch(const Job& job) {
@@ -86,7 +86,7 @@ Result<bool> SampleLoader::fetch(const Job& job) {
   }
   if (cache != nullptr && cache->is_on_device() && !cache->is_open_for_more())
     return std::unexpected(*cache->failure());  // the host cannot do anything with it
-  FEEDLINE_CHECK_OK(read(job.index, job.plan_row));
+  FEEDLINE_CHECK_OK(read(job));
   meter_.count(Stage::kStorage, started, record_.bytes_read);
   // with a full cache the whole chain is faster, because it decodes only what it needs
   if (cache == nullptr || (!cache->is_on_device() && !cache->is_open_for_more())) return false;
@@ -195,6 +195,13 @@ Result<void> SampleLoader::draw_boxes(FieldWork& work, std::uint64_t index) {
   return {};
 }
 
+Result<void> SampleLoader::fill_whole(const Job& job) {
+  recipe_->checkpoints->note_refused_range();
+  if (auto whole = recipe_->records->read(job.index, record_); !whole)
+    return located(std::move(whole).error(), job.index);
+  return fill_fields(job, false);
+}
+
 // The first image is processed first, because the other images and the masks are compared with its size.
 Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   FieldWork work = work_of(job, is_prepared);
@@ -204,6 +211,7 @@ Result<void> SampleLoader::fill_fields(const Job& job, bool is_prepared) {
   Result<void> filled;
   filled = draw_boxes(work, job.index);
   if (filled && recipe_->images > 0) filled = fill_field(recipe_->image_field, job, stored_rows, work);
+  if (!filled && recipe_->images > 0 && image().part) return fill_whole(job);
   if (filled) filled = fill_all_but_image(job, stored_rows, work);
   if (filled) filled = finish_fields(job);
   if (clips_ != nullptr) scratch_.video->fetched.reset();
@@ -336,6 +344,10 @@ void SampleLoader::finish_in_turn(SampleLoader& first, const Job& first_job, Sam
   const std::array<std::uint64_t, 3> borders{started, middle, ended};
   for (std::size_t i = 0; i < 2; ++i) {
     SampleLoader& loader = *loaders[i];
+    if (!decoded[i] && loader.image().part) {
+      results[i] = loader.fill_whole(*jobs[i]);
+      continue;
+    }
     if (!decoded[i]) {
       decoded[i] =
           std::unexpected(loader.named(std::move(decoded[i]).error(), loader.recipe_->image_field, jobs[i]->index));

@@ -82,7 +82,9 @@ class SampleLoader {
   Result<std::vector<DrawnValue>> draw_values(const base::SampleKey& key);
 
  private:
-  Result<void> read(std::uint64_t index, const PlanRow& row);
+  Result<void> read(const Job& job);
+  // Reads the whole sample and fills its fields, after decoding a part of the image has failed.
+  Result<void> fill_whole(const Job& job);
   std::unexpected<Error> located(Error error, std::uint64_t index) const;
   // Reads a sample into record_, prepared from the cache, or as stored. Returns true if the sample is prepared.
   Result<bool> fetch(const Job& job);

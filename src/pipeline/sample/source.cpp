@@ -113,8 +113,10 @@ Result<Source> Source::open(const std::string& source, const OpenOptions& option
   const bool is_local = located.storage == storage::local_storage();
   Source made(is_local ? source : located.source, std::move(opened));
   made.notes_ = asked.notes->lines();
-  if (options.checkpoints && std::ranges::any_of(made.format_->fields(), is_image))
+  if (options.checkpoints && std::ranges::any_of(made.format_->fields(), is_image)) {
     made.checkpoints_ = ImageCheckpoints::of_source(*located.storage, located.source, options.index_directory);
+    made.checkpoints_->allow_ranges(options.verify == Verify::kNone);  // checksums are of whole objects
+  }
   made.find_media_indexes(*located.storage, located.source, options.index_directory);
   if (std::string note = located.storage->note(); !note.empty()) made.notes_.push_back(std::move(note));
   return made;

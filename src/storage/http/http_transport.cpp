@@ -216,6 +216,7 @@ void HttpTransport::take(const Notice& notice) {
 void HttpTransport::give_whole(Request& request) {
   Read& read = *request.parts.front().asked->read;
   read.bytes = request.transfer->result();
+  if (read.bytes) read.whole_version = request.transfer->version();
   if (read.bytes && remote_.reading.compares_sums) remote_.traffic->count(*request.transfer);
   read.was_near = false;
   asked_.erase(&read);

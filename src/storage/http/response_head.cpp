@@ -68,6 +68,7 @@ std::optional<std::int64_t> days_of(std::int64_t year, unsigned month, unsigned 
 std::uint64_t tag_of(std::string_view etag) {
   std::uint64_t digest = etag.size() + 1;
   for (const char c : etag) digest = base::mix64(digest * 257 + static_cast<unsigned char>(c));
+  if (etag.starts_with("W/")) return (digest & ~kWeakTagBits) | kWeakTag;
   return digest == 0 ? 1 : digest;
 }
 

@@ -45,6 +45,9 @@ TEST(ResponseHead, TellsVersionsApart) {
   head.add("ETag: W/\"abc\"\r\n", 0);
   EXPECT_EQ(head.strong_etag(), "") << "If-Match takes no weak one";
   EXPECT_NE(*head.version(), tagged);
+  EXPECT_TRUE(is_strong(tagged));
+  EXPECT_FALSE(is_strong(*head.version()));
+  EXPECT_FALSE(is_strong({1000, 784'111'777'000'000'000, 0}));
 }
 
 TEST(ResponseHead, ATimeThatNanosecondsDoNotHoldIsNone) {

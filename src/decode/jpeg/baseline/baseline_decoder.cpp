@@ -444,7 +444,8 @@ BaselineDecoder::Reach BaselineDecoder::reach_of(const Frame& frame, const Box& 
   const Window window = window_of(frame, region);
   const int end = window.end_coded_row * frame.mcus_across();
   const int wanted = (window.end_column - window.first_column) * (window.end_row - window.first_row);
-  return {end, can_pass_intervals(frame) ? 0 : end - wanted};
+  const int first = window.first_row * frame.mcus_across() + window.first_column;
+  return {first, end, can_pass_intervals(frame) ? 0 : end - wanted};
 }
 
 bool BaselineDecoder::decode(const Frame& frame, const Box& region, ColorMode mode, memory::PixelBuffer& out,
