@@ -287,7 +287,7 @@ Made make_audio_path(const Field& field, const FieldStages& stages, BatchForm fo
                first_of(field, stages, [](const memory::Record::Field& stored) -> Result<decode::AudioInfo> {
                  AudioSource source;
                  FEEDLINE_CHECK_OK(source.open(stored));
-                 FEEDLINE_TRY(const auto reader, decode::open_audio(source));
+                 FEEDLINE_TRY(const auto reader, open_sample(source, stored));
                  return reader->info();
                }));
   FEEDLINE_TRY(AudioPlan plan, plan_audio(transform::operations_for(stages.operations, field.name), first));
