@@ -122,6 +122,20 @@ Result<PickedColumn> choose_converted(const WantedField& spec, const ColumnType&
   return field;
 }
 
+// Returns the spec "COLUMN" or "COLUMN:KIND" of a column whose name contains the separators of specs, or nullopt if
+// there is no such column.
+std::optional<WantedField> spec_of_whole_name(const std::string& text, const std::vector<ColumnType>& columns) {
+  const auto of = [&](const std::string& name, std::optional<FieldKind> kind) -> std::optional<WantedField> {
+    if (name.find_first_of(":=;+") == name.npos || std::ranges::find(columns, name, &ColumnType::name) == columns.end())
+      return std::nullopt;
+    return WantedField{name, {name}, kind};
+  };
+  if (auto whole = of(text, {})) return whole;
+  const std::size_t colon = text.rfind(':');
+  const auto kind = colon == text.npos ? std::nullopt : field_kind_of(std::string_view(text).substr(colon + 1));
+  return kind ? of(text.substr(0, colon), kind) : std::nullopt;
+}
+
 // Returns a column of this name: the nested one if there are two and `is_nested` is true. nullptr if there is none.
 const ColumnType* find_form(const std::string& name, bool is_nested, const std::vector<ColumnType>& columns) {
   const ColumnType* found = nullptr;
@@ -228,8 +242,13 @@ Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& s
   std::vector<PickedColumn> fields;
   for (const std::string& text : specs) {
     std::string rest = text;
-    const NullValue null = take_null_value(rest);
-    FEEDLINE_TRY(const WantedField spec, parse_wanted_field(rest, "column"));
+    NullValue null = NullValue::kError;
+    auto whole = spec_of_whole_name(text, columns);
+    if (!whole) {
+      null = take_null_value(rest);
+      FEEDLINE_TRY(whole, parse_wanted_field(rest, "column"));
+    }
+    const WantedField& spec = *whole;
     for (const PickedColumn& other : fields)
       if (other.description.name == spec.name)
         return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");
@@ -278,7 +297,8 @@ std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>
   for (std::size_t i = 0; specs.empty() && i < columns.size(); ++i)
     if (is_unknown(columns[i])) found.push_back(i);
   for (const std::string& text : specs) {
-    const auto spec = parse_wanted_field(text, "column");
+    const auto whole = spec_of_whole_name(text, columns);
+    const auto spec = whole ? Result<WantedField>(*whole) : parse_wanted_field(text, "column");
     if (!spec || spec->said) continue;  // pick_columns() reports the error
     for (const std::string& name : spec->alternatives) {
       const auto column = std::ranges::find(columns, name, &ColumnType::name);
