@@ -75,6 +75,8 @@ struct FileColumn {
   // For "audio": the part of each row's file, in seconds; a negative duration is the rest of the file. Empty: all of
   // it.
   std::vector<double> begins = {}, durations = {};
+  // For "audio": the only channel of the row's file to deliver; -1: all. Empty: all of all files.
+  std::vector<std::int32_t> channels = {};
 };
 struct TextColumn {
   std::string name;

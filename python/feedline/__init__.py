@@ -125,10 +125,12 @@ if not TYPE_CHECKING:  # type checkers would otherwise accept any name of the pa
                 module = import_module(f"{__name__}.{_MODULE_OF.get(name) or _MODULES[name]}")
                 value = getattr(module, name) if name in _MODULE_OF else module
             except ImportError:
-                if name == "_engine" or find_spec(f"{__name__}._engine") is not None:
+                if find_spec(f"{__name__}._engine") is not None:
                     raise
-                from .no_engine import stand_in
+                from .no_engine import advice, stand_in
 
+                if name == "_engine":
+                    raise ModuleNotFoundError(advice("this module"), name=f"{__name__}._engine") from None
                 value = stand_in(name)
         else:
             import sys

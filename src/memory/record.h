@@ -72,6 +72,7 @@ struct Record {
     std::optional<ArraySpec> array{};  // arrays, boxes and points whose `bytes` are raw numbers, without a file header
     ImageFrame frame = {};             // for boxes, points and labels
     TimeRange range = {};              // audio fields: the sample's part of the file
+    std::int32_t channel = -1;         // audio fields: the only channel of the file that the sample has; -1: all
     // Audio and video fields of a record with defers_audio or defers_videos: the object to be read in place of `bytes`,
     // and its storage, which the format owns. nullptr: `bytes` has the file.
     const storage::Storage* storage = nullptr;

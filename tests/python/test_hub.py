@@ -496,6 +496,34 @@ def test_the_commands_accept_the_hub(hub: MadeHub, tmp_path: Path) -> None:
     assert len(feedline.open(tmp_path / "packed")) == 20
 
 
+def test_staging_accepts_a_split_and_a_configuration(hub: MadeHub, tmp_path: Path) -> None:
+    hub.repository("org/name", FILES)
+    source = "hf://datasets/org/name"
+    staged = staging.stage(source, tmp_path / "python", split="test", config="en")
+    assert ids(feedline.open(staged.opens)) == ids(feedline.open(source, split="test", config="en"))
+    command = [sys.executable, "-m", "feedline", "stage", source, str(tmp_path / "command"), "--config", "de", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert ids(feedline.open(json.loads(done.stdout)["opens"])) == ids(feedline.open(source, config="de"))
+    with pytest.raises(ConfigError, match="stage: split='train' applies to datasets on the Hub"):
+        staging.stage(tmp_path / "python", tmp_path / "other", split="train")
+
+
+@pytest.mark.parametrize("config", ["flat", "classes"])
+def test_inspect_counts_pictures_as_open_does(hub: MadeHub, tmp_path: Path, config: str) -> None:
+    entries = "".join(f"- config_name: {name}\n  data_files: {name}/**\n" for name in ("flat", "classes"))
+    pictures = {f"flat/{i}.jpg": jpeg(i) for i in range(5)}
+    pictures |= {f"classes/{'ab'[i % 2]}/{i}.jpg": jpeg(i) for i in range(6)}
+    hub.repository("org/pictures", {"README.md": f"---\nconfigs:\n{entries}---\n", **pictures})
+    source = "hf://datasets/org/pictures"
+    count = len(feedline.open(source, config=config))
+    assert feedline.inspect(source, config=config).samples == count == (5 if config == "flat" else 6)
+    command = [sys.executable, "-m", "feedline", "inspect", source, "--config", config, "--all", "--json"]
+    shown = json.loads(subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout)
+    assert shown["samples"] == shown["images"]["looked_at"] == count
+    assert verifying.verify(source, config=config).samples == count
+    assert packing.pack(source, tmp_path / "out", config=config).samples == count
+
+
 def test_the_commands_accept_a_configuration(hub: MadeHub, tmp_path: Path) -> None:
     hub.repository("org/name", FILES)
     source = "hf://datasets/org/name"

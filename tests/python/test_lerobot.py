@@ -317,3 +317,44 @@ def test_verify_names_the_files_to_verify(copied: Path) -> None:
     assert "undecodable_sample" not in codes()
     next((copied / "videos").rglob("*.mp4")).write_bytes(b"not a video")
     assert "undecodable_sample" in codes()
+
+
+def _with_column(root: Path, key: str, values: Any, shape: list[int]) -> Path:
+    """Adds a column of float32 to the data files."""
+    parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
+    for path in sorted(root.glob("data/*/*.parquet")):
+        table = parquet.read_table(path)
+        rows = arrow.array([values(index) for index in table["index"].to_pylist()])
+        parquet.write_table(table.append_column(key, rows), path)
+    info = json.loads((root / "meta/info.json").read_text())
+    info["features"][key] = {"dtype": "float32", "shape": shape, "names": None}
+    (root / "meta/info.json").write_text(json.dumps(info))
+    return root
+
+
+@pytest.mark.parametrize("key", ["a:b", "a=b", "a;b", "obs:array", "x:nan", "a+b"])
+def test_keys_may_contain_the_separators_of_specs(tmp_path: Path, key: str) -> None:
+    made_lerobot.make(tmp_path, images=False)
+    _with_column(tmp_path, key, lambda index: [float(index), 0.5], [2])
+    dataset = feedline.open(tmp_path, fields=["index", key], delta_timestamps={key: [0.0]})
+    (batch,) = dataset.loader(25, output="numpy")
+    numpy.testing.assert_array_equal(batch[key][:, 0, 0], batch["index"])
+    assert not batch[f"{key}_is_pad"].any()
+
+
+@pytest.mark.parametrize(("stated", "stored"), [([3], "(2,)"), ([2, 1], "(2,)"), ([2], "()")])
+def test_a_shape_that_differs_from_the_metadata_is_an_error(tmp_path: Path, stated: list[int], stored: str) -> None:
+    made_lerobot.make(tmp_path, images=False)
+    _with_column(tmp_path, "x", lambda index: float(index) if stored == "()" else [0.0, 1.0], stated)
+    expected = re.escape(f"have the shape {stored}, but meta/info.json states {tuple(stated)}")
+    with pytest.raises(feedline.DataError, match=expected):
+        feedline.open(tmp_path)
+
+
+def test_the_warning_about_deep_images_can_be_followed(tmp_path: Path) -> None:
+    made = made_lerobot.make(tmp_path, depth=numpy.uint16)
+    with pytest.warns(UserWarning, match="16 bits per channel") as caught:
+        feedline.open(tmp_path)[0]
+    advised = str(caught[0].message).partition("open the images by themselves: feedline.")[2].partition(", decode(")[0]
+    dataset = eval(f"feedline.{advised.replace('KEY', made_lerobot.IMAGE)}")
+    numpy.testing.assert_array_equal(dataset[3][0], made.images[3])

@@ -469,3 +469,16 @@ def test_an_alpha_that_nothing_is_drawn_of_is_refused(name, alpha):
     data = feedline.arrays(x=np.zeros((4, 3, 2, 2), np.float32), label=np.zeros(4, np.int64))
     with pytest.raises(feedline.ConfigError, match=f"{name} is the alpha"):
         data.loader(2, output="numpy", num_classes=2, **{name: alpha})
+
+
+def test_the_advice_for_deep_images_can_be_followed(tmp_path: Path) -> None:
+    pillow = pytest.importorskip("PIL.Image")
+    for label in ("a", "b"):
+        (tmp_path / label).mkdir()
+        pillow.fromarray(np.full((8, 8), 40_000, np.uint16)).save(tmp_path / label / "0.png")
+    deep = feedline.open(tmp_path).decode(dtype="uint16").resize((8, 8))
+    with pytest.raises(feedline.ConfigError, match=r'uint16, .* use normalize, to_dtype or decode\(dtype="float32"\)'):
+        deep.loader(2, mixup=0.2)
+    for dataset in (deep.to_dtype("float32"), feedline.open(tmp_path).decode(dtype="float32").resize((8, 8))):
+        (batch,) = dataset.loader(2, mixup=0.2, output="numpy")
+        assert batch.image.dtype == np.float32

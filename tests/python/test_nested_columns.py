@@ -218,3 +218,118 @@ def test_views_of_text_in_lists(tmp_path: pathlib.Path) -> None:
         file.write_batch(pa.record_batch([column], names=["tags"]))
     dataset = feedline.open(tmp_path / "v.arrow")
     assert [dataset[i].tags for i in range(3)] == rows
+
+
+def _numbers(seed: int, nulls: float) -> list[dict[str, Any]]:
+    draw = random.Random(seed)
+
+    def maybe(value: Any) -> Any:
+        return None if draw.random() < nulls else value
+
+    def some(make: Callable[[], Any]) -> list[Any]:
+        return [make() for _ in range(draw.randrange(4))]
+
+    return [
+        {
+            "id": index,
+            "flat": maybe(some(lambda: maybe(draw.randrange(-9, 9)))),
+            "ragged": maybe(some(lambda: maybe(some(lambda: maybe(draw.random()))))),
+            "objects": maybe(some(lambda: maybe({"n": maybe(draw.randrange(99)), "box": maybe(some(draw.random))}))),
+            "about": {"flags": maybe(some(lambda: maybe(draw.random() < 0.5)))},
+        }
+        for index in range(ROWS)
+    ]
+
+
+NUMBERS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("flat", pa.list_(pa.int16())),
+        ("ragged", pa.large_list(pa.list_(pa.float64()))),
+        ("objects", pa.list_(pa.struct([("n", pa.int64()), ("box", pa.list_(pa.float64()))]))),
+        ("about", pa.struct([("flags", pa.list_(pa.bool_()))])),
+    ]
+)
+NUMBER_FIELDS = ("id", "flat:json", "ragged:json", "objects", "about.flags:json")
+
+
+@pytest.mark.parametrize("nulls", [0, 0.2], ids=["full", "nulls"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_lists_of_numbers_are_json_on_request(tmp_path: pathlib.Path, name: str, nulls: float) -> None:
+    rows = _numbers(3, nulls)
+    WRITERS[name](pa.Table.from_pylist(rows, schema=NUMBERS), tmp_path / name)
+    dataset = feedline.open(tmp_path / name, fields=NUMBER_FIELDS, missing="none")
+    order = list(range(ROWS))
+    random.Random(2).shuffle(order)
+    for index in order:
+        assert list(dataset[index]) == [*list(rows[index].values())[:4], rows[index]["about"]["flags"]], index
+
+
+@pytest.mark.parametrize("name", ["pages.parquet", "zstd.arrow"])
+def test_both_forms_of_lists_of_numbers(tmp_path: pathlib.Path, name: str) -> None:
+    rows = _numbers(4, 0)
+    WRITERS[name](pa.Table.from_pylist(rows, schema=NUMBERS), tmp_path / name)
+    fields = ("flat", "lists=flat:json", "objects", "objects.n")
+    dataset = feedline.open(tmp_path / name, fields=fields).collate("list")
+    read = [row for batch in dataset.loader(7, epochs=1, output="numpy") for row in zip(*batch, strict=True)]
+    for (flat, lists, objects, numbers), row in zip(read, rows, strict=True):
+        assert flat.tolist() == lists == row["flat"]
+        assert objects == row["objects"]
+        assert numbers.tolist() == [one["n"] for one in objects]
+    assert feedline.open(tmp_path / name, fields=("flat", "about.flags"))[0].flat.tolist() == rows[0]["flat"]
+
+
+@pytest.mark.parametrize("name", ["snappy.parquet", "plain.arrow"])
+def test_lists_that_are_not_arrays_name_the_field_that_reads_them(tmp_path: pathlib.Path, name: str) -> None:
+    rows = [{"ragged": [[1], [2, 3]], "gaps": [1, None], "objects": [{"n": None}, {"n": 1}]}]
+    WRITERS[name](pa.Table.from_pylist(rows), tmp_path / name)
+    for field, column in (("ragged", "ragged"), ("gaps", "gaps"), ("objects.n", "objects")):
+        with pytest.raises(
+            feedline.DataError, match=f"read the values as Python lists with '{column}:json' in fields="
+        ):
+            feedline.open(tmp_path / name, fields=[field])[0]
+        assert feedline.open(tmp_path / name, fields=[f"{column}:json"])[0][0] == rows[0][column]
+    assert [column.name for column in feedline.open(tmp_path / name, fields=["gaps"]).unopened] == [
+        "ragged",
+        "objects.n",
+    ]
+
+
+def test_the_first_file_may_have_no_values(tmp_path: pathlib.Path) -> None:
+    pq.write_table(pa.table({"x": pa.nulls(2)}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"x": [[1, None], [2]]}), tmp_path / "b.parquet")
+    dataset = feedline.open([tmp_path / "a.parquet", tmp_path / "b.parquet"], fields=["x:json"], missing="none")
+    assert [dataset[i].x for i in range(4)] == [None, None, [1, None], [2]]
+
+
+def test_tensors_have_no_lists(tmp_path: pathlib.Path) -> None:
+    tensors = pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(pa.int32(), (2, 2)), pa.array([[1, 2, 3, 4]], pa.list_(pa.int32(), 4))
+    )
+    table = pa.table({"x": tensors})
+    pq.write_table(table, tmp_path / "x.parquet")
+    feather.write_feather(table, str(tmp_path / "x.arrow"), compression="uncompressed")
+    for name in ("x.parquet", "x.arrow"):
+        assert feedline.open(tmp_path / name)[0].x.tolist() == [[1, 2], [3, 4]]
+        with pytest.raises(feedline.ConfigError, match="cannot be of kind json"):
+            feedline.open(tmp_path / name, fields=["x:json"])
+
+
+@pytest.mark.parametrize("compression", [None, "zstd"])
+def test_dictionaries_in_lists(tmp_path: pathlib.Path, compression: str | None) -> None:
+    words = pa.array(["a", None, "b", "c", "a", "b", "a"]).dictionary_encode()
+    numbers = pa.DictionaryArray.from_arrays(pa.array([1, 0, None, 1, 0, 0, 1], pa.uint8()), pa.array([[5, 6], [7]]))
+    offsets = pa.array([0, 1, 3, 3, None, 5, 7], pa.int32())
+    table = pa.table(
+        {
+            "structs": pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([words, numbers], ["w", "n"])),
+            "words": pa.ListArray.from_arrays(offsets, words),
+        }
+    )
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(str(tmp_path / "d.arrow"), table.schema, options=options) as stream:
+        stream.write_table(table)
+    dataset = feedline.open(tmp_path / "d.arrow", missing="none")
+    expected = table.to_pylist()
+    for index in (2, 0, 4, 1, 3):
+        assert dataset[index]._asdict() == expected[index]

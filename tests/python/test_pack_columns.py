@@ -110,6 +110,47 @@ def test_every_kind_of_file_comes_back(to: str, tmp_path: Path) -> None:
             assert np.array_equal(one[name], wanted), (name, i)
 
 
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("end", ["", "/"])
+def test_the_folder_opens_by_its_name(to: str, end: str, folder: Path, tmp_path: Path) -> None:
+    skip_without_writer(to)
+    out = tmp_path / "out"
+    packing.pack(folder, out, to=to, samples_per_shard=8)  # type: ignore[arg-type]
+    (out / "unnamed.lmdb").write_bytes(b"not listed")
+    packed, original = feedline.open(f"{out}{end}"), feedline.open(folder)
+    for i in range(21):
+        assert np.array_equal(packed[i].image, original[i].image), i
+        assert int(packed[i].label) == int(original[i].label), i
+    assert feedline.inspect(f"{out}{end}").samples == 21
+
+
+@pytest.mark.parametrize("to", NEW)
+def test_the_folder_of_samples_without_images_opens_by_its_name(to: str, tmp_path: Path) -> None:
+    skip_without_writer(to)
+    samples = [{"txt": f"text {i}".encode(), "bin": bytes([255, i])} for i in range(5)]
+    packing.pack(tar(tmp_path / "x.tar", samples), tmp_path / "out", to=to, fields="txt bin")  # type: ignore[arg-type]
+    packed = feedline.open(tmp_path / "out")
+    assert [(packed[i].txt, packed[i].bin) for i in range(5)] == [(f"text {i}", bytes([255, i])) for i in range(5)]
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_a_folder_whose_packing_was_interrupted_is_not_opened(to: str, folder: Path, tmp_path: Path) -> None:
+    skip_without_writer(to)
+    done: list[int] = []
+
+    def stop(samples: int, _: int) -> None:
+        done.append(samples)
+        if samples > 8:
+            raise KeyboardInterrupt
+
+    out = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        packing.pack(folder, out, to=to, samples_per_shard=4, progress=stop)  # type: ignore[arg-type]
+    assert [path for path in out.iterdir() if path.name.startswith(("0000", "shard"))]
+    with pytest.raises(feedline.Error, match="did not finish" if to != "mds" else "index"):
+        feedline.open(out)
+
+
 @pytest.mark.parametrize("to", NEW)
 @pytest.mark.parametrize(
     ("second", "said"),

@@ -157,7 +157,7 @@ def test_bad_arguments_change_nothing() -> None:
         for arguments in ((2, 2), (-1, 2), ("0", 2), (0, 0)):
             with pytest.raises(feedline.ConfigError, match="reshard"):
                 loader.reshard(*arguments)  # type: ignore[arg-type]
-        with pytest.raises(feedline.ConfigError, match="seed"):
+        with pytest.raises(feedline.ConfigError, match=r"^reshard: the state was saved with seed"):
             loader.reshard(0, 1, state=other.state_dict())
         assert sum(len(batch.y) for batch in loop) == 51 - 3, "the loop continues with its old share"
     with pytest.raises(feedline.Error, match="closed"):

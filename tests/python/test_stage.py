@@ -48,6 +48,13 @@ def test_the_copy_opens_to_the_same_samples_in_the_same_order(folder: Path, tars
     assert staging.stage(pattern, tmp_path / "1").opens == str(tmp_path / "1" / "{000..002}.tar")
 
 
+def test_a_folder_of_packed_databases(folder: Path, tmp_path: Path) -> None:
+    packing.pack(folder, tmp_path / "packed", to="lmdb", samples_per_shard=7)
+    staged = staging.stage(tmp_path / "packed", tmp_path / "staged")
+    assert contents(staged.opens) == contents(tmp_path / "packed")
+    assert staged.samples == len(feedline.open(folder))
+
+
 def test_shards_of_one_name_in_two_folders_stay_apart(tars: list[Path], tmp_path: Path) -> None:
     for name, tar in (("a", tars[0]), ("b", tars[1])):
         (tmp_path / name).mkdir()

@@ -84,6 +84,15 @@ def test_calls_say_what_to_do(package: Path, system: str, remedy: str) -> None:
     assert last == "False False"
 
 
+@pytest.mark.parametrize("module", ["packing", "staging", "verifying", "tokenizing", "testing", "samplers"])
+def test_submodules_say_what_to_do(package: Path, module: str) -> None:
+    done = run(package, f"import feedline.{module}")
+    last = done.stderr.splitlines()[-1] if done.stderr else ""
+    is_usable = module == "samplers"
+    assert is_usable or "install the wheel" in last, done.stderr
+    assert done.returncode == (0 if is_usable else 1)
+
+
 def test_the_loader_is_torchs(package: Path) -> None:
     code = """
     import pickle, torch, feedline, warnings

@@ -180,11 +180,13 @@ class RowColumns {
     options_.columns.emplace_back(std::move(column));
   }
   // begins, durations: buffers of float64, the part of each row's file in seconds; a negative duration is the rest.
+  // channels: a buffer of int32, the only channel to deliver of each row's file, -1 for all; or None.
   void add_audio(const std::string& name, const std::string& root, const Cells& cells, const nb::object& begins,
-                 const nb::object& durations) {
+                 const nb::object& durations, const nb::object& channels) {
     FileColumn column{.name = name, .kind = "audio", .root = root, .literals = {"", ""}, .cells = {cells}};
     column.begins = numbers_in<double>(begins);
     column.durations = numbers_in<double>(durations);
+    if (!channels.is_none()) column.channels = numbers_in<std::int32_t>(channels);
     options_.columns.emplace_back(std::move(column));
   }
   void add_texts(const std::string& name, const Cells& cells) {
@@ -332,7 +334,8 @@ void bind_rows(nb::module_& module) {
       .def(nb::init<>())
       .def("add_files", &RowColumns::add_files, "name"_a, "kind"_a, "root"_a, "literals"_a, "cells"_a,
            "offsets"_a.none(), "position"_a)
-      .def("add_audio", &RowColumns::add_audio, "name"_a, "root"_a, "cells"_a, "begins"_a, "durations"_a)
+      .def("add_audio", &RowColumns::add_audio, "name"_a, "root"_a, "cells"_a, "begins"_a, "durations"_a,
+           "channels"_a = nb::none())
       .def("add_texts", &RowColumns::add_texts, "name"_a, "cells"_a)
       .def("add_numbers", &RowColumns::add_numbers, "row"_a)
       .def("add_multi_hot", &RowColumns::add_multi_hot, "codes"_a, "classes"_a)

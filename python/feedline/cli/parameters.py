@@ -252,20 +252,27 @@ def annotated(command: Command) -> Command:
     """``--split``, ``--config`` and ``--image-folder``: the arguments `split`, `config` and `images` of
     ``feedline.open``.
     """
-    split = click.option(
-        "--split",
-        metavar="NAME",
-        help="For COCO, VOC or YOLO: the list of images, such as train; for the Hub: the split.",
-    )
     folder = click.option(
         "--image-folder", metavar="FOLDER", help="For COCO: the image folder, if not next to the annotations."
     )
+    return _hub_options("For COCO, VOC or YOLO: the list of images, such as train; for the Hub: the split.")(
+        folder(command)
+    )
+
+
+def of_hub(command: Command) -> Command:
+    """``--split`` and ``--config`` of datasets on the Hub."""
+    return _hub_options("Split of a dataset on the Hub.")(command)
+
+
+def _hub_options(help_of_split: str) -> Callable[[Command], Command]:
+    split = click.option("--split", metavar="NAME", help=help_of_split)
     config = click.option(
         "--config",
         metavar="NAME",
         help="Configuration of a dataset on the Hub; if omitted, the one marked in its card.",
     )
-    return split(config(folder(command)))
+    return lambda command: split(config(command))
 
 
 def as_json(help: str = "Print one JSON object.") -> Callable[[Command], Command]:

@@ -53,7 +53,7 @@ def warn(dataset: _engine.Dataset) -> None:
     """Warns once per opened source after a sample with an image of more than 8 bits was read."""
     depth = dataset.take_image_depth()
     if depth:
-        warnings.warn(f"{dataset.source}: {described(depth)}", stacklevel=4)
+        warnings.warn(f"{dataset.source}: {_described_in(dataset, depth)}", stacklevel=4)
 
 
 def explained(text: str, dataset: _engine.Dataset) -> str:
@@ -65,13 +65,21 @@ def explained(text: str, dataset: _engine.Dataset) -> str:
     except Error:  # no image, or an error that a loader will report
         return text
     depths = [depth for depth in DEPTHS if depth in stored]
-    return f"{text}decode     {described(depths[0])}\n" if depths else text
+    return f"{text}decode     {_described_in(dataset, depths[0])}\n" if depths else text
 
 
-def described(depth: str, images: str = "the images") -> str:
+def _described_in(dataset: _engine.Dataset, depth: str) -> str:
+    if dataset.format != "lerobot":
+        return described(depth)
+    files = dataset.source.rstrip("/") + "/data/*/*.parquet"
+    return described(depth, remedy=f'open the images by themselves: feedline.open("{files}", fields=["KEY:image"])')
+
+
+def described(depth: str, images: str = "the images", remedy: str = "use") -> str:
     values = depth if depth == "floats" else f"{depth} per channel"
     return (
         f"{images} have {values} and are read as 8 bits, as Pillow's convert() does: grey values outside 0 to 255 "
-        "become 0 or 255, colours lose their lower bits; to read the stored values of PNGs and TIFFs, use "
+        "become 0 or 255, colours lose their lower bits; to read the stored values of PNGs and TIFFs, "
+        f"{remedy}{' ' if remedy == 'use' else '.'}"
         'decode(dtype="uint16"), decode(dtype="float32") or decode(dtype="native")'
     )

@@ -271,8 +271,11 @@ def format_of_manifest(source: Any) -> str:
         return ""  # reported when the source is opened
 
 
-def opened_manifest(source: Any, format: Any, fields: Any) -> Dataset | None:
-    """Opens a source that is a manifest or has episodes; returns None for other sources."""
+def opened_rows(source: Any, format: Any, fields: Any, annotations: Mapping[str, str]) -> Dataset | None:
+    """Opens a source that is a manifest, has episodes, or is a list of files on the Hub; returns None for others."""
+    if hub.is_source(source) and hub.are_files(source, format, annotations):
+        split, config = annotations.get("split"), annotations.get("config")
+        return open(source, fields=fields, split=split, config=config)
     is_manifest = (
         _is_any(format, (*MANIFESTS, *EPISODES))
         if format is not None
@@ -377,7 +380,7 @@ def inspect(
             "its samples"
         )
     annotations = annotations_of("inspect", images, split, crowd, config)
-    if (dataset := opened_manifest(source, format, fields)) is not None:
+    if (dataset := opened_rows(source, format, fields, annotations)) is not None:
         return dataset.inspect()
     if format is None and volume_files.are_volumes(source, False):
         return open(source, fields=fields).inspect()

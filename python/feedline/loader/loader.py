@@ -332,19 +332,20 @@ class Loader:
         place = share.place()
         now = self._engine.state()
         saved = now if self._sampler is None else self._sampler.saved(now)
-        if state is not None:
-            saved = state_module.to_engine(state, now)
-            state_module.check_revisions(state, self._revisions)
-        engine = self._make_engine(place)
-        try:
-            if self._sampler is not None:
-                self._sampler.hand_over(engine)
-                self._sampler.restore(engine, saved)
-            else:
-                engine.restore(saved)
-        except BaseException:
-            engine.close()
-            raise
+        with state_module.errors_of("reshard"):
+            if state is not None:
+                saved = state_module.to_engine(state, now)
+                state_module.check_revisions(state, self._revisions)
+            engine = self._make_engine(place)
+            try:
+                if self._sampler is not None:
+                    self._sampler.hand_over(engine)
+                    self._sampler.restore(engine, saved)
+                else:
+                    engine.restore(saved)
+            except BaseException:
+                engine.close()
+                raise
         iterator = self._iterator() if self._iterator is not None else None
         before, self._engine, self._place, self._share = self._engine, engine, place, share
         self._earlier = (self._added(before.stats()), self._earlier[1] + before.errors())

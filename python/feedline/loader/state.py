@@ -8,10 +8,11 @@ batches on one rank. States of all versions can be loaded. docs/versions.md docu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from ..errors import ConfigError
+from ..errors import ConfigError, Error
 from ..version import from_the_future, installed_version
 
 VERSION = 3  # the latest
@@ -51,6 +52,16 @@ def from_engine(state: Mapping[str, Any], revisions: Sequence[str] = ()) -> dict
         "delivered": [list(span) for span in state["delivered"]],
         "left_out": state["left_out"],
     }
+
+
+@contextmanager
+def errors_of(call: str) -> Iterator[None]:
+    """Begins the errors about a state with the name of the `call` that was given the state."""
+    try:
+        yield
+    except Error as error:
+        error.message = error.message.replace("load_state_dict:", f"{call}:", 1)
+        raise
 
 
 def check_revisions(state: Mapping[str, Any], now: Sequence[str]) -> None:

@@ -2,6 +2,7 @@
 """The package without its engine, from the wheel for any platform: imports work, `DataLoader` is torch's.
 
 All other names that need the engine can be imported and used as types; they raise ConfigError when they are called.
+Submodules that need the engine, such as `feedline.packing`, raise ModuleNotFoundError with the same advice.
 """
 
 from __future__ import annotations

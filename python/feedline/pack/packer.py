@@ -13,7 +13,7 @@ from .. import _engine
 from ..cluster import ray_tasks
 from ..data import arguments
 from ..data.dataset import Dataset
-from ..data.sources import annotations_of, opened_manifest
+from ..data.sources import annotations_of, opened_rows
 from ..data.volumes import are_volumes
 from ..errors import ConfigError
 from ..machine import limits as host_limits
@@ -241,7 +241,7 @@ def _check_source(where: str, source: Any) -> None:
 
 
 def _opened(source: Any, format: Any, fields: Any, annotations: dict[str, str]) -> _engine.Dataset:
-    if (manifest := opened_manifest(source, format, fields)) is not None:
+    if (manifest := opened_rows(source, format, fields, annotations)) is not None:
         manifest._refuse_parts("pack")
         return manifest._engine
     return opened(spec_of(source, format, fields, annotations))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from .. import _engine
 from ..data.source_spec import SourceSpec
 from ..errors import ConfigError
 from ..machine.storage import local_path
+from ..pack.manifest import NAME as MANIFEST
 
 _UNSAFE = ("", ".", "..")
 
@@ -49,8 +51,12 @@ def _of_folder(spec: SourceSpec, root: bytes) -> Layout:
 
 
 def _of_database(folder: bytes, dataset: _engine.Dataset) -> Layout:
-    """Maps an LMDB database, and its list of keys if it has one."""
-    names = ["data.mdb", *(["meta_info.txt"] if os.path.exists(folder + b"meta_info.txt") else [])]
+    """Maps an LMDB database, and its list of keys if it has one, or the databases that `feedline pack` wrote."""
+    if os.path.exists(folder + os.fsencode(MANIFEST)):
+        with open(folder + os.fsencode(MANIFEST), encoding="utf-8") as file:
+            names = [MANIFEST, *(shard["name"] for shard in json.load(file)["shards"])]
+    else:
+        names = ["data.mdb", *(["meta_info.txt"] if os.path.exists(folder + b"meta_info.txt") else [])]
     return Layout({folder + os.fsencode(name): name for name in names}, [""], len(dataset))
 
 

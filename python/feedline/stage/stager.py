@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 from .. import _engine
 from ..data import arguments
 from ..data.source_spec import SourceSpec
-from ..data.sources import spec_of
+from ..data.sources import annotations_of, spec_of
 from ..errors import ConfigError, DataError
 from ..machine import limits as host_limits
 from ..pack.manifest import NAME as MANIFEST
@@ -46,6 +46,8 @@ def stage(
     *,
     format: str | None = None,
     fields: str | Sequence[str] | None = None,
+    split: str | None = None,
+    config: str | None = None,
     limit: int | str | None = None,
     num_workers: int | Literal["auto"] = "auto",
     progress: Callable[[int, int], None] | None = None,
@@ -56,7 +58,7 @@ def stage(
     manifest. After an interruption, the same call resumes; other files are never replaced.
 
     Args:
-        source, format, fields: as in :func:`feedline.open`: class folders or shards, local or remote.
+        source, format, fields, split, config: as in :func:`feedline.open`: class folders or shards, local or remote.
         folder: local folder, which is created if its parent exists.
         limit: maximum size, in bytes or as "500 GiB".
         num_workers: number of threads; "auto" uses one per usable CPU, but at least 4.
@@ -69,7 +71,12 @@ def stage(
             written.
         DataError: a shard does not match its manifest, or the copy cannot be opened.
     """
-    spec = spec_of(source, format, fields, None, "error")
+    annotations = annotations_of("stage", None, split, None, config)
+    spec = spec_of(source, format, fields, None, "error", annotations=annotations)
+    if spec.annotations:
+        raise ConfigError(
+            f"stage: split={split!r} applies to datasets on the Hub; of annotated images, stage all files of the folder"
+        )
     staged = Path(arguments.output_path("stage", "folder", folder))
     most = None if limit is None else arguments.byte_count("stage", "limit", limit)
     threads = _threads(num_workers)

@@ -17,7 +17,7 @@ from .. import _engine
 from ..cluster import ray_tasks
 from ..data import arguments, literals
 from ..data.source_spec import SourceSpec
-from ..data.sources import annotations_of, opened_manifest, shown_source, spec_of
+from ..data.sources import annotations_of, opened_rows, shown_source, spec_of
 from ..data.storage import node_cache
 from ..errors import ConfigError, DataError, StorageError
 from ..findings import Finding
@@ -82,9 +82,11 @@ def verify(
     annotations = annotations_of("verify", images, split, crowd, config)
     if on is not None:
         ray_tasks.checked_address("verify", on)
-    if (manifest := opened_manifest(source, format, fields)) is not None:
+    if (manifest := opened_rows(source, format, fields, annotations)) is not None:
         if on is not None:
-            raise ConfigError("verify: on= does not apply to manifests of speech; verify them without it")
+            raise ConfigError(
+                "verify: on= does not apply to manifests of speech and to files on the Hub; verify them without it"
+            )
         return verify_dataset(
             manifest._engine, decode=decode, world_size=world_size, num_workers=num_workers, progress=progress
         )

@@ -21,6 +21,12 @@ Shape samples_shape(const ColumnType& column) {
   return shape;
 }
 
+std::unexpected<Error> not_an_array(const ColumnType& column, const std::string& how) {
+  const std::string& form = column.nested_form;
+  return data_error(how + (form.empty() ? "" : "; read the values as Python lists with '" + form + ":json' in fields="),
+                    "format");
+}
+
 std::string described(const ColumnType& column) {
   return column.meaning.empty() ? column.shown : column.shown + ", " + column.meaning;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "feedline/array.h"
+#include "feedline/error.h"
 
 namespace feedline::format {
 
@@ -25,15 +26,18 @@ struct ColumnType {
   std::string name;  // "objects.bbox" for a member of a struct
   Holds holds = Holds::kOther;
   DType dtype = DType::kUint8;
-  Shape lists = {};                       // for numbers: dimensions of the lists, outermost first; kAnyLength if they
-                                          // vary
-  std::string shown = {};                 // "list of float32", "map"
-  bool is_file = false;                   // bytes from a struct of `bytes` and `path`
-  bool is_image = false;                  // according to the file's schema or the first values
-  bool is_audio = false;                  // according to the schema
-  bool is_video = false;                  // according to the schema
-  bool is_json = false;                   // text that is a JSON document, according to the schema
-  bool is_nested = false;                 // lists or maps of values that are not numbers, in NestedWriter's form
+  Shape lists = {};        // for numbers: dimensions of the lists, outermost first; kAnyLength if they
+                           // vary
+  std::string shown = {};  // "list of float32", "map"
+  bool is_file = false;    // bytes from a struct of `bytes` and `path`
+  bool is_image = false;   // according to the file's schema or the first values
+  bool is_audio = false;   // according to the schema
+  bool is_video = false;   // according to the schema
+  bool is_json = false;    // text that is a JSON document, according to the schema
+  bool is_nested = false;  // lists or maps in NestedWriter's form
+  // A nested column whose members are all numbers, which are columns as well. It is chosen only by its name.
+  bool is_on_request = false;
+  std::string nested_form = {};           // for lists of numbers: the nested column with the same values, or empty
   bool has_bytes = false;                 // a nested column with bytes: the binary form
   bool is_member = false;                 // numbers that are also part of a nested column
   std::vector<std::string> classes = {};  // for integers that are numbers of classes
@@ -49,6 +53,8 @@ struct ColumnType {
 // Returns the shape of a column's tensors, with the dimensions in the order that samples have. Requires: the column has
 // tensors.
 Shape samples_shape(const ColumnType& column);
+// Returns the error for a value of lists that is not an array; it names the nested column, if there is one.
+std::unexpected<Error> not_an_array(const ColumnType& column, const std::string& how);
 // Returns a description such as "int64, timestamp[us]".
 std::string described(const ColumnType& column);
 // Returns whether the rows of both columns can be samples of the same dataset. If not, the files have different

@@ -122,9 +122,36 @@ Result<PickedColumn> choose_converted(const WantedField& spec, const ColumnType&
   return field;
 }
 
-const ColumnType* find_column(const std::string& name, const std::vector<ColumnType>& columns) {
-  const auto found = std::ranges::find(columns, name, &ColumnType::name);
-  return found != columns.end() && found->holds != Holds::kNothing ? &*found : nullptr;
+// Returns the spec "COLUMN" or "COLUMN:KIND" of a column whose name contains the separators of specs, or nullopt if
+// there is no such column.
+std::optional<WantedField> spec_of_whole_name(const std::string& text, const std::vector<ColumnType>& columns) {
+  const auto of = [&](const std::string& name, std::optional<FieldKind> kind) -> std::optional<WantedField> {
+    if (name.find_first_of(":=;+") == name.npos || std::ranges::find(columns, name, &ColumnType::name) == columns.end())
+      return std::nullopt;
+    return WantedField{name, {name}, kind};
+  };
+  if (auto whole = of(text, {})) return whole;
+  const std::size_t colon = text.rfind(':');
+  const auto kind = colon == text.npos ? std::nullopt : field_kind_of(std::string_view(text).substr(colon + 1));
+  return kind ? of(text.substr(0, colon), kind) : std::nullopt;
+}
+
+// Returns a column of this name: the nested one if there are two and `is_nested` is true. nullptr if there is none.
+const ColumnType* find_form(const std::string& name, bool is_nested, const std::vector<ColumnType>& columns) {
+  const ColumnType* found = nullptr;
+  for (const ColumnType& column : columns)
+    if (column.name == name && (found == nullptr || column.is_nested == is_nested)) {
+      found = &column;
+      if (column.is_nested == is_nested) break;
+    }
+  return found;
+}
+
+const ColumnType* find_column(const std::string& name, std::optional<FieldKind> kind,
+                              const std::vector<ColumnType>& columns) {
+  const bool is_nested = kind == FieldKind::kJson || kind == FieldKind::kText;
+  const ColumnType* const found = find_form(name, is_nested, columns);
+  return found != nullptr && found->holds != Holds::kNothing ? found : nullptr;
 }
 
 // Chooses the columns of "A+B+C". Returns an empty list if one of them does not exist.
@@ -133,7 +160,7 @@ Result<std::vector<PickedColumn>> choose_matrix(const WantedField& spec, const s
   std::vector<PickedColumn> fields;
   for (std::size_t begin = 0; begin <= names.size();) {
     const std::size_t end = std::min(names.find('+', begin), names.size());
-    const ColumnType* const column = find_column(names.substr(begin, end - begin), columns);
+    const ColumnType* const column = find_column(names.substr(begin, end - begin), {}, columns);
     if (column == nullptr) return std::vector<PickedColumn>();
     FEEDLINE_TRY(fields.emplace_back(), choose_converted(spec, *column, null, true));
     begin = end + 1;
@@ -149,7 +176,7 @@ Result<std::vector<PickedColumn>> choose_matrix(const WantedField& spec, const s
 Result<std::vector<PickedColumn>> choose(const WantedField& spec, NullValue null,
                                          const std::vector<ColumnType>& columns) {
   for (const std::string& name : spec.alternatives) {
-    if (const ColumnType* const column = find_column(name, columns)) {
+    if (const ColumnType* const column = find_column(name, spec.said, columns)) {
       auto field = null == NullValue::kError ? choose(spec, *column) : choose_converted(spec, *column, null, false);
       if (!field) return std::unexpected(std::move(field).error());
       return std::vector<PickedColumn>{std::move(*field)};
@@ -199,7 +226,8 @@ Result<std::vector<PickedColumn>> default_columns(const std::vector<ColumnType>&
     return fields;
   }
   for (const ColumnType& column : columns) {
-    if (column.holds == Holds::kOther || column.holds == Holds::kNothing || column.is_member) continue;
+    if (column.holds == Holds::kOther || column.holds == Holds::kNothing || column.is_member || column.is_on_request)
+      continue;
     FEEDLINE_TRY(fields.emplace_back(), choose({column.name, {}, {}}, column));
   }
   if (!fields.empty()) return fields;
@@ -214,8 +242,13 @@ Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& s
   std::vector<PickedColumn> fields;
   for (const std::string& text : specs) {
     std::string rest = text;
-    const NullValue null = take_null_value(rest);
-    FEEDLINE_TRY(const WantedField spec, parse_wanted_field(rest, "column"));
+    NullValue null = NullValue::kError;
+    auto whole = spec_of_whole_name(text, columns);
+    if (!whole) {
+      null = take_null_value(rest);
+      FEEDLINE_TRY(whole, parse_wanted_field(rest, "column"));
+    }
+    const WantedField& spec = *whole;
     for (const PickedColumn& other : fields)
       if (other.description.name == spec.name)
         return config_error("fields: two fields are called '" + spec.name + "'; put NAME= before one of them");
@@ -226,25 +259,30 @@ Result<std::vector<PickedColumn>> pick_columns(const std::vector<std::string>& s
 }
 
 void complete_columns(std::vector<ColumnType>& columns, const std::vector<ColumnType>& of_another) {
+  std::vector<ColumnType> added;
   for (ColumnType& column : columns) {
     if (column.holds != Holds::kNothing) continue;
     const auto other = std::ranges::find(of_another, column.name, &ColumnType::name);
-    if (other != of_another.end()) column = *other;
+    if (other == of_another.end()) continue;
+    column = *other;
+    const ColumnType* const nested = find_form(column.name, true, of_another);
+    if (nested->is_on_request && nested != &*other) added.push_back(*nested);
   }
+  std::ranges::move(added, std::back_inserter(columns));
 }
 
 Result<std::vector<std::size_t>> find_columns(const std::vector<PickedColumn>& fields,
                                               const std::vector<ColumnType>& columns) {
   std::vector<std::size_t> found;
   for (const PickedColumn& field : fields) {
-    const auto at = std::ranges::find(columns, field.column.name, &ColumnType::name);
-    if (at == columns.end())
+    const ColumnType* const at = find_form(field.column.name, field.column.is_nested, columns);
+    if (at == nullptr)
       return config_error("the file has no column '" + field.column.name + "', which others have; the columns are " +
                           names_of(columns));
     if (at->holds != Holds::kNothing && !have_same_values(*at, field.column))
       return config_error("the column '" + field.column.name + "' holds " + described(*at) + " in this file, but " +
                           described(field.column) + " in others: the schema changes between files");
-    found.push_back(static_cast<std::size_t>(at - columns.begin()));
+    found.push_back(static_cast<std::size_t>(at - columns.data()));
   }
   return found;
 }
@@ -259,7 +297,8 @@ std::vector<std::size_t> columns_of_unknown_bytes(const std::vector<std::string>
   for (std::size_t i = 0; specs.empty() && i < columns.size(); ++i)
     if (is_unknown(columns[i])) found.push_back(i);
   for (const std::string& text : specs) {
-    const auto spec = parse_wanted_field(text, "column");
+    const auto whole = spec_of_whole_name(text, columns);
+    const auto spec = whole ? Result<WantedField>(*whole) : parse_wanted_field(text, "column");
     if (!spec || spec->said) continue;  // pick_columns() reports the error
     for (const std::string& name : spec->alternatives) {
       const auto column = std::ranges::find(columns, name, &ColumnType::name);
@@ -285,7 +324,7 @@ std::vector<UnopenedColumn> unopened_columns(const std::vector<PickedColumn>& fi
   std::vector<UnopenedColumn> left;
   for (const ColumnType& column : columns) {
     const auto is_of = [&](const PickedColumn& field) { return field.column.name == column.name; };
-    if (std::ranges::any_of(fields, is_of)) continue;
+    if (column.is_on_request || std::ranges::any_of(fields, is_of)) continue;
     if (column.holds == Holds::kOther || column.holds == Holds::kNothing) {
       left.push_back(unread_column(column));
       continue;
@@ -306,6 +345,7 @@ std::string names_of(const std::vector<ColumnType>& columns) {
   std::string text;
   std::size_t shown = 0;
   for (const ColumnType& column : columns) {
+    if (column.is_on_request) continue;
     if (shown++ == kShown) return text + ", ...";
     text += (text.empty() ? "" : ", ") + column.name + " (" + described(column) + ")";
   }

@@ -118,7 +118,7 @@ TEST_F(PatternIndexTest, AnIndexedFolderIsNotListed) {
   storage->stats = 0;
   open(counted);
   EXPECT_EQ(storage->lists, 6);
-  EXPECT_EQ(storage->stats, 8) << "each folder, no file, and twice whether it is a database";
+  EXPECT_EQ(storage->stats, 9) << "each folder, no file, and three times whether it is a database or several";
   folder_.write("data/texts/b/1.txt", "new");
   EXPECT_EQ(lacking(*open(counted)), "++ ++ ++ ++ -+ ");
   EXPECT_EQ(storage->lists, 12);

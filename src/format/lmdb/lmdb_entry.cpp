@@ -2,11 +2,13 @@
 #include "format/lmdb/lmdb_entry.h"
 
 #include <array>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "format/lmdb/lmdb_format.h"
 #include "format/lmdb/lmdb_inspection.h"
+#include "format/shards/packed_folder.h"
 #include "format/sources/source_list.h"
 
 namespace feedline::format {
@@ -19,9 +21,29 @@ bool has_name_of_lmdb(std::string_view path) {
   return path.ends_with(".lmdb") || path.ends_with(".mdb");
 }
 
-// Returns the databases in a source, in order. Each database is a file, or a folder that contains data.mdb.
-Result<std::vector<std::string>> databases_of(const std::string& source, const storage::Storage& storage) {
-  return names_of_list(source, storage, "LMDB database", true);
+// Returns the databases of a folder that `feedline pack` wrote, or nullopt if the source is not such a folder.
+Result<std::optional<PackedFolder>> packed_databases(const std::string& source, const storage::Storage& storage) {
+  if (is_list(source) || has_name_of_lmdb(source) || !has_manifest(source, storage)) return std::nullopt;
+  FEEDLINE_TRY(auto packed, packed_folder(source, storage));
+  return packed && packed->has(".lmdb") ? std::move(packed) : std::nullopt;
+}
+
+// The databases in a source, in order, and the fields to read. Each database is a file, or a folder that contains
+// data.mdb.
+struct Databases {
+  std::vector<std::string> names;
+  OpenOptions options;
+};
+Result<Databases> databases_of(const std::string& source, const OpenOptions& options) {
+  Databases made{{}, options};
+  FEEDLINE_TRY(auto packed, packed_databases(source, *options.storage));
+  if (packed) {
+    made.names = std::move(packed->shards);
+    if (options.fields.empty()) made.options.fields = std::move(packed->fields);
+    return made;
+  }
+  FEEDLINE_TRY(made.names, names_of_list(source, *options.storage, "LMDB database", true));
+  return made;
 }
 
 // Does not send requests: remote databases are recognised by name, or need format=.
@@ -29,7 +51,7 @@ Result<bool> is_lmdb_source(const std::string& source, const storage::Storage& s
   const std::string first = first_of_list(source, storage);
   if (storage.is_remote()) return has_name_of_lmdb(first);
   const auto path = locate_lmdb(first, storage);
-  if (!path || !storage.stat(*path)) return false;
+  if (!path || !storage.stat(*path)) return packed_databases(source, storage).value_or(std::nullopt).has_value();
   const auto reader = storage.open(*path, storage::Access::kRead);
   if (!reader) return has_name_of_lmdb(*path);
   std::array<std::byte, kMetaBytes> head;
@@ -38,13 +60,13 @@ Result<bool> is_lmdb_source(const std::string& source, const storage::Storage& s
 }
 
 Result<std::shared_ptr<const Format>> open_lmdb(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto names, databases_of(source, *options.storage));
-  return LmdbFormat::open(source, names, options);
+  FEEDLINE_TRY(const Databases all, databases_of(source, options));
+  return LmdbFormat::open(source, all.names, all.options);
 }
 
 Result<Inspection> inspect_databases(const std::string& source, const OpenOptions& options) {
-  FEEDLINE_TRY(const auto names, databases_of(source, *options.storage));
-  return inspect_lmdb(source, names, options);
+  FEEDLINE_TRY(const Databases all, databases_of(source, options));
+  return inspect_lmdb(source, all.names, all.options);
 }
 
 }  // namespace

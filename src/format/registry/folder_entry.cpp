@@ -11,12 +11,13 @@
 #include "format/folder/folder_format.h"
 #include "format/folder/folder_listing.h"
 #include "format/folder/pattern_format.h"
+#include "format/lmdb/lmdb_entry.h"
 #include "format/plugin/plugin_entry.h"
 #include "format/row_columns/mds/mds_entry.h"
+#include "format/shards/packed_folder.h"
 #include "format/sources/folder_files.h"
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"
-#include "format/tar/packed_folder.h"
 #include "format/tar/tar_entry.h"
 #include "format/tar/tar_format.h"
 #include "format/tar/tar_inspection.h"
@@ -98,6 +99,13 @@ const FormatEntry* entry_of_shards(const std::string& source, const Error& error
   return shard ? entry_of_name(shard->substr(shard->rfind('/') + 1)) : nullptr;
 }
 
+// Returns the format of packed shards that are not tars.
+const FormatEntry& entry_of_packed(const PackedFolder& packed) {
+  for (const FormatEntry* entry : {&tfrecord_entry(), &parquet_entry()})
+    if (entry->names_shard(packed.shards.front())) return *entry;
+  return packed.has(".lmdb") ? lmdb_entry() : mds_entry();
+}
+
 Result<std::shared_ptr<const Format>> open_folder(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_folder(source, *options.storage));
   auto images = open_images(source, options);
@@ -109,15 +117,15 @@ Result<std::shared_ptr<const Format>> open_folder(const std::string& source, con
     const FormatEntry* const shards = entry_of_shards(source, images.error(), options);
     return shards != nullptr ? shards->open(source, options) : std::move(images);
   }
-  if (packed->tars.empty()) return mds_entry().open(source, options);
-  return TarFormat::open(source, packed->tars, options);
+  if (packed->has(".tar")) return TarFormat::open(source, packed->shards, options);
+  return entry_of_packed(*packed).open(source, options);
 }
 
 Result<Inspection> inspect_folder(const std::string& source, const OpenOptions& options) {
   FEEDLINE_CHECK_OK(check_folder(source, *options.storage));
   FEEDLINE_TRY(const auto packed, packed_shards(source, options));
-  if (packed && packed->tars.empty()) return mds_entry().inspect(source, options);
-  if (packed) return inspect_tar(source, packed->tars, options);
+  if (packed && packed->has(".tar")) return inspect_tar(source, packed->shards, options);
+  if (packed) return entry_of_packed(*packed).inspect(source, options);
   FEEDLINE_TRY(const bool has_table, describes_images(source, {}, options));
   if (has_table) return table_entry().inspect(without_end_slashes(source) + "/", options);
   auto images =

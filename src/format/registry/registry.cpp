@@ -25,6 +25,7 @@
 #include "format/registry/format_names.h"
 #include "format/row_columns/litdata/litdata_entry.h"
 #include "format/row_columns/mds/mds_entry.h"
+#include "format/shards/packed_folder.h"
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"
 #include "format/sources/source_list.h"
@@ -177,6 +178,16 @@ Result<void> check_options(const FormatEntry& entry, const OpenOptions& options)
                       std::string(entry.name) + "\"");
 }
 
+// Returns the manifest of a local folder of packed TFRecord or Parquet files, and checks that packing has finished. The
+// other entries check it themselves or, for MDS, need an index that is written last.
+Result<std::optional<PackedFolder>> finished_folder(const FormatEntry& entry, const std::string& source,
+                                                    const storage::Storage& storage) {
+  const bool is_of_shards = &entry == &tfrecord_entry() || &entry == &parquet_entry();
+  if (!is_of_shards || storage.is_remote() || is_list(source) || !storage.is_directory(source).value_or(false))
+    return std::nullopt;
+  return packed_folder(source, storage);
+}
+
 // Checks that field names are valid UTF-8, which Python requires. Damaged files may contain any names.
 Result<void> check_names(const Format& format) {
   for (const FieldDescription& field : format.fields())
@@ -211,7 +222,15 @@ Result<std::shared_ptr<const Format>> open(const std::string& source, const Open
   const auto entry = entry_of(source, options);
   if (!entry) return located(entry.error(), source);
   if (auto fits = check_options(**entry, options); !fits) return located(fits.error(), source);
+  const auto packed = finished_folder(**entry, source, *options.storage);
+  if (!packed) return located(packed.error(), source);
   auto format = (*entry)->open(source, options);
+  if (!format && format.error().code == ErrorCode::kConfig && options.fields.empty() && *packed &&
+      !(*packed)->fields.empty()) {
+    OpenOptions with_fields = options;
+    with_fields.fields = (*packed)->fields;
+    format = (*entry)->open(source, with_fields);
+  }
   if (!format) return located(with_archive_kind(std::move(format).error(), source, options), source);
   if (auto named = check_names(**format); !named) return located(named.error(), source);
   if (auto has_library = check_audio_library(**format); !has_library) return located(has_library.error(), source);

@@ -39,6 +39,9 @@ struct Field {
       if (!times->empty() && times->size() != Rows()(column))
         return config_error("the field '" + column.name + "' has " + std::to_string(Rows()(column)) + " files, but " +
                             std::to_string(times->size()) + " times");
+    if (!column.channels.empty() && column.channels.size() != Rows()(column))
+      return config_error("the field '" + column.name + "' has " + std::to_string(Rows()(column)) + " files, but " +
+                          std::to_string(column.channels.size()) + " channels");
     FieldDescription field{.name = column.name, .kind = *kind};
     for (std::uint64_t row = 0; column.offsets && row + 1 < column.offsets->size(); ++row)
       field.may_be_absent = field.may_be_absent || !has_file(column, row);

@@ -135,6 +135,7 @@ Result<RowsFormat::Schemes> RowsFormat::scan_rows() {
         fingerprint.add(text);
         for (const auto* const times : {&files->begins, &files->durations})
           if (!times->empty()) fingerprint.add(std::bit_cast<std::uint64_t>((*times)[row]));
+        if (!files->channels.empty()) fingerprint.add(static_cast<std::uint64_t>(files->channels[row]));
       } else if (const auto* texts = std::get_if<TextColumn>(&column)) {
         fingerprint.add(text_of(*texts->cells, row, room));
       } else if (const auto* numbers = std::get_if<NumberColumn>(&column)) {

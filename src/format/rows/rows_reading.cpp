@@ -63,6 +63,7 @@ void RowsFormat::take_range(std::uint64_t row, std::size_t field, memory::Record
   const FileColumn& files = std::get<FileColumn>(options_.columns[field]);
   if (!files.begins.empty()) value.range.begin = files.begins[row];
   if (!files.durations.empty()) value.range.duration = files.durations[row];
+  if (!files.channels.empty()) value.channel = files.channels[row];
 }
 
 Result<void> RowsFormat::read(std::uint64_t index, memory::Record& record) const {

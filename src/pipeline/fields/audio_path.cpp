@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "decode/audio/channel_reader.h"
 #include "decode/audio/resampler.h"
 #include "decode/audio/soxr_library.h"
 #include "memory/sample_limit.h"
@@ -140,6 +141,12 @@ Result<AudioWindow> window_of(const memory::TimeRange& range, const decode::Audi
   return data_error("the part from " + seconds_text(begin, info.rate) + " to " + seconds_text(end, info.rate) +
                         " is not in the file, which has " + seconds_text(info.frames, info.rate),
                     "decode");
+}
+
+Result<std::unique_ptr<decode::AudioReader>> open_sample(AudioSource& source, const memory::Record::Field& stored) {
+  FEEDLINE_TRY(auto reader, decode::open_audio(source));
+  if (stored.channel < 0) return reader;
+  return decode::only_channel(std::move(reader), static_cast<std::uint32_t>(stored.channel));
 }
 
 void AudioPath::add_scratch(FieldScratch& scratch) const {
@@ -291,7 +298,7 @@ Result<void> AudioPath::fill(const memory::Record::Field& stored, FieldWork& wor
   const std::uint64_t started = base::now_ns();
   AudioScratch& scratch = *work.scratch.audio;
   FEEDLINE_CHECK_OK(scratch.source.open(stored));
-  FEEDLINE_TRY(const auto reader, decode::open_audio(scratch.source));
+  FEEDLINE_TRY(const auto reader, open_sample(scratch.source, stored));
   const decode::AudioInfo& info = reader->info();
   FEEDLINE_CHECK_OK(check(info));
   FEEDLINE_TRY(const Part part, draw_part(info, stored.range, work));

@@ -47,6 +47,9 @@ struct AudioWindow {
 };
 Result<AudioWindow> window_of(const memory::TimeRange& range, const decode::AudioInfo& info);
 
+// Opens a sample's file, or one of its channels if the sample has only that one. `source` must outlive the reader.
+Result<std::unique_ptr<decode::AudioReader>> open_sample(AudioSource& source, const memory::Record::Field& stored);
+
 // Audio from the bytes of a file: decodes a part, selects channels, resamples, and changes the samples. Thread-safe.
 // Owns the plan; the state of a thread is in its AudioScratch.
 class AudioPath final : public FieldPath {

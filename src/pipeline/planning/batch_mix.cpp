@@ -202,7 +202,8 @@ Result<void> BatchMix::take_image(const FieldSpec& field, const transform::Devic
     return refuse("is bfloat16, which only a GPU can mix; use float16 or float32");
   if (dtype != DType::kFloat32 && dtype != DType::kFloat16 && dtype != DType::kBfloat16)
     return refuse("is " + std::string(feedline::name_of(dtype)) +
-                  ", in which mixed values would be rounded; use normalize, to_dtype or dtype=\"float32\"");
+                  ", in which mixed values would be rounded; use normalize, to_dtype or " +
+                  (dtype == DType::kUint8 ? "dtype=\"float32\"" : "decode(dtype=\"float32\")"));
   if (array.shape.dims() != 3) return refuse("is not an image with channels, height and width");
   const std::int64_t* const extents = array.shape.begin();
   const bool planar = layout == Layout::kNchw;

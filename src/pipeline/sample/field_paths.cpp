@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -90,19 +91,25 @@ auto first_of(const Field& field, const FieldStages& stages, Read read)
   memory::Record record;
   record.most_bytes = memory::usual_sample_limit();
   record.defers_audio = record.defers_videos = true;
-  Error failure = config_error("'" + field.name + "': the first samples do not have this field").error();
-  for (std::uint64_t sample = 0; sample < std::min(kTries, records.size()); ++sample) {
+  std::optional<Error> failure;
+  const std::uint64_t tries = std::min(kTries, records.size());
+  const auto note = [&](Error error, std::uint64_t sample) {
+    if (!failure) failure = with_location(std::move(error), records, stages.dataset, sample);
+  };
+  for (std::uint64_t sample = 0; sample < tries; ++sample) {
     if (auto done = records.read(sample, record); !done) {
-      failure = with_location(std::move(done).error(), records, stages.dataset, sample);
+      note(std::move(done).error(), sample);
       continue;
     }
     if (record.fields[index].absent) continue;
     auto known = read(record.fields[index]);
     if (known) return known;
-    failure = with_location(std::move(known).error(), records, stages.dataset, sample);
-    failure.what = "field '" + field.name + "': " + failure.what;
+    known.error().what.insert(0, "field '" + field.name + "': ");
+    note(std::move(known).error(), sample);
   }
-  return std::unexpected(std::move(failure));
+  if (!failure) return config_error("'" + field.name + "': the first samples do not have this field");
+  if (tries > 1) failure->what += "; none of the first " + std::to_string(tries) + " samples can be read";
+  return std::unexpected(std::move(*failure));
 }
 
 Result<void> refuse_absent(const Field& field, BatchForm form) {
@@ -280,7 +287,7 @@ Made make_audio_path(const Field& field, const FieldStages& stages, BatchForm fo
                first_of(field, stages, [](const memory::Record::Field& stored) -> Result<decode::AudioInfo> {
                  AudioSource source;
                  FEEDLINE_CHECK_OK(source.open(stored));
-                 FEEDLINE_TRY(const auto reader, decode::open_audio(source));
+                 FEEDLINE_TRY(const auto reader, open_sample(source, stored));
                  return reader->info();
                }));
   FEEDLINE_TRY(AudioPlan plan, plan_audio(transform::operations_for(stages.operations, field.name), first));

@@ -27,7 +27,7 @@ class Normalize final : public OperationWith<Normalize, op::Normalize> {
     DType& dtype = image.state.dtype;
     for (const float std : args_.std)
       if (std == 0 || (dtype == DType::kFloat16 && from_half(to_half(std)) == 0))
-        return config_error("std must not be 0, got " + shown(std) + " on " + std::string(name_of(dtype)));
+        return config_error("std must not be 0, got " + shown(std) + (std == 0 ? "" : ", which is 0 as float16"));
     if (dtype == DType::kUint8) dtype = DType::kFloat32;
     return {};
   }

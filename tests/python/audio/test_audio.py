@@ -353,3 +353,11 @@ def test_explain_names_the_steps(folder: Path) -> None:
     text = feedline.open(folder).audio(duration=0.1).random_gain().explain()
     assert "decode to float32 (1, -1) at 16000 Hz, the mean of the channels" in text
     assert "random_gain" in text
+
+
+def test_if_no_file_can_be_read_the_error_names_the_first(tmp_path: Path) -> None:
+    for i in range(20):
+        (tmp_path / f"{i:02d}.wav").write_bytes(b"not audio")
+    data = feedline.open(tmp_path)
+    with pytest.raises(feedline.DataError, match=r"none of the first 16 samples can be read.*/00\.wav, .*record 0"):
+        data[0]

@@ -114,7 +114,7 @@ def test_lhotse(tmp_path: Path, wavs: list[Path], name: str) -> None:
     [
         (cut(0, type="MixedCut"), "type 'MixedCut'"),
         (cut(0, recording={"sources": [{"type": "command", "source": "x"}]}), "type 'command'"),
-        (cut(0, recording={"sources": [{"type": "file", "channels": [0, 1], "source": "a"}]}), "channel 0 of 2"),
+        (cut(0, channel=3), r"channels \[3\] of \[0\]"),
         (cut(0, recording={"sources": [], "transforms": [{"name": "Speed"}]}), "transforms"),
     ],
 )
@@ -302,3 +302,70 @@ def test_paths_may_be_relative_to_the_working_directory(
     path = lines(tmp_path / "lists/a.jsonl", [row])
     monkeypatch.chdir(tmp_path)
     numpy.testing.assert_array_equal(feedline.open(path)[0].audio, part(1, 0, 1))
+
+
+def _stereo(path: Path) -> tuple[Path, Any]:
+    both = numpy.concatenate([signal(1.0, seed=7), signal(1.0, seed=8)], 1)
+    return write_wav(path, both), floats(both)
+
+
+def test_channels_of_kaldis_segments(tmp_path: Path) -> None:
+    _, both = _stereo(tmp_path / "a.wav")
+    (tmp_path / "wav.scp").write_text("rec a.wav\n")
+    (tmp_path / "segments").write_text("u0 rec 0.1 0.6 1\nu1 rec 0.5 -1 0\nu2 rec 0 0.25 1\n")
+    data = feedline.open(tmp_path)
+    parts = [both[1:, 1600:9600], both[:1, 8000:], both[1:, :4000]]
+    for form in (data, data.audio(RATE), data.audio(mono=False)):
+        for index, part_of in enumerate(parts):
+            numpy.testing.assert_array_equal(form[index].audio, part_of)
+    (batch,) = data.loader(3, output="numpy", num_workers=2)
+    numpy.testing.assert_array_equal(batch.audio_length, [8000, 8000, 4000])
+    numpy.testing.assert_array_equal(batch.audio[0], parts[0])
+    integers = data.audio(dtype="int16")[0].audio
+    numpy.testing.assert_array_equal(integers / 32768, parts[0])
+    resampled = data.audio(8000)[1].audio
+    write_wav(tmp_path / "only/0.wav", signal(1.0, seed=7)[8000:])
+    numpy.testing.assert_array_equal(resampled, feedline.open(tmp_path / "only").audio(8000)[0].audio)
+    with pytest.raises(feedline.ConfigError, match="are parts of files"):
+        pack(tmp_path, tmp_path / "out")
+    first = feedline.open(tmp_path).fingerprint
+    (tmp_path / "segments").write_text("u0 rec 0.1 0.6 0\nu1 rec 0.5 -1 0\nu2 rec 0 0.25 1\n")
+    assert feedline.open(tmp_path).fingerprint != first
+    (tmp_path / "segments").write_text("u0 rec 0.1 0.6 2\n")
+    with pytest.raises(feedline.DataError, match="the sample is channel 2 of the file, which has 2 channels"):
+        feedline.open(tmp_path)[0]
+    (tmp_path / "segments").write_text("u0 rec 0.1 0.6 A\n")
+    with pytest.raises(feedline.DataError, match=r"line 1: the channel is 'A', not a number from 0"):
+        feedline.open(tmp_path)
+
+
+def test_a_cut_may_be_one_channel(tmp_path: Path) -> None:
+    path, both = _stereo(tmp_path / "a.wav")
+    recording = {"sources": [{"type": "file", "source": str(path), "channels": [0, 1]}]}
+
+    def cut(channel: Any) -> dict[str, Any]:
+        return {"id": "x", "start": 0, "duration": 1, "recording": recording, "channel": channel}
+
+    rows = [cut(1), cut([0]), cut(0)]
+    data = feedline.open(lines(tmp_path / "cuts.jsonl", rows)).audio(mono=False)
+    for index, channel in enumerate((1, 0, 0)):
+        numpy.testing.assert_array_equal(data[index].audio, both[channel : channel + 1])
+    whole = feedline.open(lines(tmp_path / "cuts.jsonl", [cut([0, 1])])).audio(mono=False)
+    numpy.testing.assert_array_equal(whole[0].audio, both)
+    with pytest.raises(feedline.ConfigError, match=r"the cut has the channels \[2\] of \[0, 1\]"):
+        feedline.open(lines(tmp_path / "cuts.jsonl", [cut(2)]))
+
+
+def test_columns_of_numbers_in_nemo(tmp_path: Path, wavs: list[Path]) -> None:
+    extra = [
+        {"snr": 1.5, "take": 3, "ok": True, "lang": "en"},
+        {"snr": 2, "take": 4, "ok": False},
+        {"take": 5, "ok": True},
+    ]
+    rows = [{"audio_filepath": str(wav), "text": "a", **more} for wav, more in zip(wavs, extra, strict=True)]
+    data = feedline.open(lines(tmp_path / "a.jsonl", rows), fields=("audio", "snr", "take", "ok", "lang"))
+    (batch,) = data.loader(3, output="numpy")
+    numpy.testing.assert_array_equal(batch.snr, [1.5, 2, numpy.nan])
+    assert batch.snr.dtype == numpy.float64 and batch.take.dtype == numpy.int64
+    assert batch.take.tolist() == [3, 4, 5] and batch.ok.tolist() == [1, 0, 1]
+    assert list(batch.lang) == ["en", "", ""]

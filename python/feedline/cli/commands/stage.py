@@ -18,6 +18,7 @@ from feedline.cli.console import ERR, OUT, bytes_text, counted, print_json, prog
 @click.argument("folder", type=parameters.OUTPUT_PATH)
 @parameters.source_format(*parameters.FORMATS)
 @parameters.fields
+@parameters.of_hub
 @click.option(
     "--limit", metavar="BYTES", type=parameters.ByteSize(), help="Maximum size to copy, such as 100GiB or 500MB."
 )
@@ -28,13 +29,16 @@ def stage(
     folder: str,
     format_: str | None,
     fields: str | None,
+    split: str | None,
+    config: str | None,
     limit: int | None,
     num_workers: int | Literal["auto"],
     as_json: bool,
 ) -> int:
     """Copy SOURCE into FOLDER, for example on a local disk or in /dev/shm, to read it from there.
 
-    SOURCE is a folder of class folders, or shards ("s3://bucket/{000..146}.tar"). Free space is checked before copying.
+    SOURCE is a folder of class folders, shards ("s3://bucket/{000..146}.tar"), or the shards of a dataset on the
+    Hugging Face Hub ("hf://datasets/ORG/NAME"). Free space is checked before copying.
     Each file is compared with its source, and renamed to its final name once it is complete; after an interruption, run
     the same command again to resume. Exit status 2: FOLDER contains other files, or --limit is too low; 3: not enough
     free space, or the source cannot be read.
@@ -48,6 +52,8 @@ def stage(
             folder,
             format=format_,
             fields=fields,
+            split=split,
+            config=config,
             limit=limit,
             num_workers=num_workers,
             progress=lambda done, total: bar.update(bar.task_ids[0], completed=done, total=total),

@@ -37,6 +37,13 @@ def source_of(
     return opening.source_of(source, format, annotations)
 
 
+def are_files(source: Any, format: str | None, annotations: Mapping[str, str]) -> bool:
+    """Whether :func:`open_dataset` opens a source as a list of images or audio files."""
+    from . import opening
+
+    return opening.are_files(source, format, annotations)
+
+
 def open_dataset(options: dict[str, Any], open_source: Callable[..., Any]) -> Any:
     """Opens a source of the Hub with the arguments of :func:`feedline.open`, which is `open_source`."""
     from . import opening

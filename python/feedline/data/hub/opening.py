@@ -61,10 +61,19 @@ def open_dataset(options: dict[str, Any], open_source: Callable[..., Dataset]) -
             raise ConfigError("open: split and config apply to one dataset on the Hub, not to a list of files")
         return open_source(_pinned(source), **options)
     found = find(source, split, config)
-    if found.kind in file_kinds.FOLDERS and options["format"] is None and not found.metadata and found.kind != "video":
+    if _are_files(found, options["format"]):
         return _files(found, options)
     options["format"] = options["format"] or found.format or None
     return open_source(found.metadata_urls or found.urls, **options)
+
+
+def are_files(source: Any, format: str | None, annotations: Mapping[str, str]) -> bool:
+    """Whether :func:`open_dataset` opens a source as a list of images or audio files."""
+    return _is_one(source) and _are_files(find(source, annotations.get("split"), annotations.get("config")), format)
+
+
+def _are_files(found: Found, format: str | None) -> bool:
+    return found.kind in file_kinds.FOLDERS and format is None and not found.metadata and found.kind != "video"
 
 
 def _files(found: Found, options: dict[str, Any]) -> Dataset:

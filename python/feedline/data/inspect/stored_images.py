@@ -16,7 +16,7 @@ from ...errors import ConfigError, DataError, StorageError
 from ...findings import Entry, Finding
 from .. import image_depth
 from ..source_spec import SourceSpec
-from ..sources import annotations_of, spec_of
+from ..sources import annotations_of, opened_rows, spec_of
 
 _MOST = 200  # maximum number of images; each header is one read
 _MOST_REMOTE = 32  # the limit for remote sources, whose images are fetched whole
@@ -172,6 +172,8 @@ def look_at_all(
     `progress` is called with the numbers of examined and of all parts.
     """
     annotations = annotations_of("inspect", images, split, None, config)
+    if (rows := opened_rows(source, format, fields, annotations)) is not None:
+        return _look_at_rows(rows._engine, range(len(rows)), progress or (lambda done, total: None))
     spec = spec_of(source, format, fields, None, "skip", annotations=annotations)
     names = spec.source.split("::")
     stored = _engine.StoredSource(spec.source)
@@ -190,6 +192,16 @@ def look_at_all(
     for done, one in enumerate(made, 1):
         seen.merge(one)
         tell(done, len(parts))
+    return seen if seen.looked_at else None
+
+
+def _look_at_rows(dataset: _engine.Dataset, indices: range, tell: Callable[[int, int], None]) -> StoredImages | None:
+    seen = StoredImages()
+    if not any(kind == "image" for _, kind, *_ in dataset.roles()):
+        return None
+    for index in indices:
+        seen.add(dataset.encoded(index))
+        tell(index + 1, len(indices))
     return seen if seen.looked_at else None
 
 
@@ -217,6 +229,10 @@ def _opened_part(spec: SourceSpec, name: str) -> Iterator[_engine.Dataset]:
 def _look_at_some(
     source: str, format: str | None, fields: str | None, annotations: dict[str, str], seen: StoredImages
 ) -> None:
+    if (rows := opened_rows(source, format, fields, annotations)) is not None:
+        for i in _spread(len(rows), _MOST_REMOTE):
+            seen.add(rows._engine.encoded(i))
+        return
     spec = spec_of(source, format, fields, None, "skip", annotations=annotations)
     names = spec.source.split("::")  # braces are not expanded yet
     stored = _engine.StoredSource(spec.source)

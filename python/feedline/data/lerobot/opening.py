@@ -162,6 +162,12 @@ class _Columns:
                 dtype = numpy.dtype(feature.dtype)
             except TypeError:
                 raise DataError(f"open: {key!r} has the dtype {feature.dtype!r}, which NumPy does not know") from None
+            stated = feature.shape
+            if stated not in ((), values.shape[1:]) and not (stated == (1,) and values.ndim == 1):
+                raise DataError(
+                    f"open: the rows of {key!r} in {self._read.folder.source!r} have the shape {values.shape[1:]}, but "
+                    f"meta/info.json states {stated}; correct the metadata, or write the data again"
+                )
             values = numpy.ascontiguousarray(values.astype(dtype, copy=False))
             kind = "value" if values.dtype == numpy.int64 and values.ndim == 1 and steps is None else "array"
             self.columns.add_numbers(_described(key, values, kind), steps)

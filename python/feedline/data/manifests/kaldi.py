@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kaldi's data folders: ``wav.scp``, and optionally ``segments``, ``text`` and ``utt2spk``.
 
-Source: Kaldi's documentation, "Data preparation". Commands and archives in ``wav.scp`` are refused.
+Source: Kaldi's documentation, "Data preparation", and ``extract-segments`` for the channel in ``segments``, which is
+optional and counts from 0. Commands and archives in ``wav.scp`` are refused.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ def read(folder: str) -> Utterances:
     texts, speakers = (_table(folder, name) for name in ("text", "utt2spk"))
     rows = Utterances(folder)
 
-    def add(key: str, path: str, begin: float, duration: float) -> None:
+    def add(key: str, path: str, begin: float, duration: float, channel: int = -1) -> None:
         values = {"key": key}
         if texts:
             values["text"] = texts.get(key, "")
         if speakers:
             values["speaker"] = speakers.get(key, "")
-        rows.add(path, begin, duration, **values)
+        rows.add(path, begin, duration, channel, **values)
 
     segments = os.path.join(folder, "segments")
     if not os.path.exists(segments):
@@ -32,16 +33,19 @@ def read(folder: str) -> Utterances:
         return rows
     for line, text in lines_of(segments):
         parts = text.split()
-        if len(parts) != 4:
-            fail(segments, line, f"expected 'utterance recording start end', not {text[:80]!r}")
-        key, recording, start, end = parts
+        if len(parts) not in (4, 5):
+            fail(segments, line, f"expected 'utterance recording start end [channel]', not {text[:80]!r}")
+        key, recording, start, end, *channel = parts
+        if channel and not (channel[0].isascii() and channel[0].isdigit()):
+            fail(segments, line, f"the channel is {channel[0]!r}, not a number from 0")
         if recording not in recordings:
             fail(segments, line, f"the recording '{recording}' is not in wav.scp")
         begin = seconds(segments, line, "start", start)
         last = None if end == "-1" else seconds(segments, line, "end", end)
         if last is not None and last <= begin:
             fail(segments, line, f"the segment ends at {end}, before it starts at {start}")
-        add(key, recordings[recording], begin, -1.0 if last is None else last - begin)
+        duration = -1.0 if last is None else last - begin
+        add(key, recordings[recording], begin, duration, int(channel[0]) if channel else -1)
     return rows
 
 

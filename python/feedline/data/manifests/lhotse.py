@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lhotse's manifests of cuts: JSON lines, which may be compressed with gzip.
 
-Source: Lhotse's documentation, "Cuts". Mono and multi cuts of recordings in files are read, with all their channels;
-mixed cuts, padding cuts, transforms, and recordings in archives, memory or from commands are refused.
+Source: Lhotse's documentation, "Cuts". Mono and multi cuts of recordings in files are read, with one or all of their
+channels; mixed cuts, padding cuts, transforms, and recordings in archives, memory or from commands are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def read(path: str) -> Utterances:
         kind = cut.get("type", "MonoCut")
         if kind not in ("MonoCut", "MultiCut", "Cut"):
             refuse(path, line, f"a cut of type {kind!r} is not supported; save it as audio with Lhotse's save_audio()")
-        file = _file_of(path, line, cut)
+        file, channel = _file_of(path, line, cut)
         begin = seconds(path, line, "start", cut.get("start", 0))
         duration = seconds(path, line, "duration", cut.get("duration"))
         supervisions = [one for one in cut.get("supervisions") or [] if isinstance(one, dict)]
@@ -30,6 +30,7 @@ def read(path: str) -> Utterances:
             located(folder, file),
             begin,
             duration,
+            channel,
             text=" ".join(texts),
             key=str(cut.get("id", "")),
             speaker=speakers[0] if speakers else "",
@@ -37,7 +38,8 @@ def read(path: str) -> Utterances:
     return rows
 
 
-def _file_of(path: str, line: int, cut: dict[str, Any]) -> str:
+def _file_of(path: str, line: int, cut: dict[str, Any]) -> tuple[str, int]:
+    """Returns the file, and the only channel of the cut in it; -1 if it has all channels."""
     recording = cut.get("recording")
     if not isinstance(recording, dict):
         fail(path, line, "the cut has no recording")
@@ -51,6 +53,11 @@ def _file_of(path: str, line: int, cut: dict[str, Any]) -> str:
         refuse(path, line, f"a source of type {kind!r} is not supported; only files and URLs are read")
     channels = sources[0].get("channels") or [0]
     chosen = cut.get("channel", channels)
-    if len(channels) > 1 and chosen != channels:
-        refuse(path, line, f"the cut is channel {chosen} of {len(channels)}; write each channel to a file")
-    return file
+    chosen = chosen if isinstance(chosen, list) else [chosen]
+    if chosen == channels:
+        return file, -1
+    if len(chosen) != 1 or chosen[0] not in channels:
+        refuse(
+            path, line, f"the cut has the channels {chosen} of {channels}; cuts of one or all channels are supported"
+        )
+    return file, channels.index(chosen[0])

@@ -21,7 +21,9 @@ def read(path: str) -> Utterances:
         begin = seconds(path, line, "offset", row.get("offset") or 0)
         duration = row.get("duration")
         length = -1.0 if duration is None else seconds(path, line, "duration", duration)
-        extra = {name: value for name, value in row.items() if isinstance(value, str) and name not in _KNOWN}
+        extra = {
+            name: value for name, value in row.items() if isinstance(value, str | int | float) and name not in _KNOWN
+        }
         text = row.get("text", "")
         if not isinstance(text, str):
             fail(path, line, f"text is {text!r}, not text")

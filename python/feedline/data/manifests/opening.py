@@ -96,8 +96,10 @@ def open_manifests(paths: Sequence[str], format: str, fields: Any, cache: Any, c
         if not found.paths:
             raise ConfigError(f"open: the manifest {path!r} ({format}) has no utterances")
         rows.extend(found)
+    rows.fill_numbers()
     dataset = _ManifestDataset(rows).dataset(fields, cache, cache_limit, hedge)
-    dataset._has_parts = any(rows.begins) or len(set(rows.paths)) < len(rows.paths)
+    has_channels = any(channel >= 0 for channel in rows.channels)
+    dataset._has_parts = has_channels or any(rows.begins) or len(set(rows.paths)) < len(rows.paths)
     return dataset
 
 
@@ -115,6 +117,9 @@ class _ManifestDataset(RowDataset):
 
     def _add(self, name: str, role: str, kind: str) -> None:
         if role == "audio":
-            self._fields.add_audio(name, self.column("audio"), self._rows.begins, self._rows.durations)
+            self._fields.add_audio(
+                name, self.column("audio"), self._rows.begins, self._rows.durations, self._rows.channels
+            )
         else:
-            super()._add(name, role, kind or "text")
+            is_text = any(isinstance(value, str) for value in self._rows.columns.get(role, ()))
+            super()._add(name, role, kind or ("text" if is_text else ""))

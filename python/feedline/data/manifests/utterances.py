@@ -22,6 +22,7 @@ class Utterances:
         paths: paths of audio files.
         begins: seconds at which the utterances begin in their files.
         durations: seconds; negative for the rest of the file.
+        channels: the only channels of the files to deliver, from 0; -1 for all.
         columns: further columns of text or numbers, one value per row; ``text`` is the transcript.
     """
 
@@ -30,15 +31,17 @@ class Utterances:
         self.paths: list[str] = []
         self.begins: list[float] = []
         self.durations: list[float] = []
+        self.channels: list[int] = []
         self.columns: dict[str, list[Any]] = {}
 
-    def add(self, path: str, begin: float = 0.0, duration: float = -1.0, /, **values: Any) -> None:
+    def add(self, path: str, begin: float = 0.0, duration: float = -1.0, channel: int = -1, /, **values: Any) -> None:
         for name, value in values.items():
             column = self.columns.setdefault(name, [""] * len(self.paths))
             column.append(value)
         self.paths.append(path)
         self.begins.append(begin)
         self.durations.append(duration)
+        self.channels.append(channel)
         for column in self.columns.values():
             if len(column) < len(self.paths):
                 column.append("")
@@ -51,6 +54,14 @@ class Utterances:
         self.paths += other.paths
         self.begins += other.begins
         self.durations += other.durations
+        self.channels += other.channels
+
+    def fill_numbers(self) -> None:
+        """Sets the empty cells of columns of numbers to NaN."""
+        for name, column in self.columns.items():
+            texts = {value for value in column if isinstance(value, str)}
+            if texts == {""} and any(not isinstance(value, str) for value in column):
+                self.columns[name] = [math.nan if value == "" else value for value in column]
 
 
 def fail(path: str, line: int, problem: str) -> NoReturn:

@@ -92,14 +92,19 @@ class FileFields:
             )
         self._add_files(name, "image", literals, cells)
 
-    def add_audio(self, name: str, column: Column, begins: Sequence[float], durations: Sequence[float]) -> None:
-        """Adds a field of audio files, of which each row is a part in seconds; a negative duration is the rest."""
+    def add_audio(
+        self, name: str, column: Column, begins: Sequence[float], durations: Sequence[float], channels: Sequence[int]
+    ) -> None:
+        """Adds a field of audio files, of which each row is a part in seconds; a negative duration is the rest. A
+        channel of -1 stands for all channels.
+        """
         import numpy
 
         column.require_values("every row needs a path")
         assert column.cells is not None
         times = [numpy.asarray(values, numpy.float64).tobytes() for values in (begins, durations)]
-        self.columns.add_audio(name, self._root, column.cells, *times)
+        of_rows = numpy.asarray(channels, numpy.int32).tobytes() if any(one >= 0 for one in channels) else None
+        self.columns.add_audio(name, self._root, column.cells, *times, of_rows)
         self.names.append(name)
 
     def _add_files(

@@ -193,10 +193,11 @@ struct ArrowChunk::Loader {
   }
 };
 
-Result<ArrowChunk> ArrowChunk::load(const storage::Reader& reader, const ArrowArray& array,
+Result<ArrowChunk> ArrowChunk::load(const storage::Reader& reader, const ColumnType& type, const ArrowArray& array,
                                     std::span<const std::size_t> path, ArrowCodec codec, Held held,
                                     std::shared_ptr<const ArrowChunk> values) {
   ArrowChunk chunk;
+  chunk.type_ = &type;
   chunk.values_ = std::move(values);
   FEEDLINE_CHECK_OK((Loader{reader, codec, chunk}.load(array, path, held)));
   return chunk;
@@ -236,11 +237,12 @@ void ArrowChunk::add_ranges(const ArrowArray& array, std::span<const std::size_t
   if (is_binary(at->field->layout) || (is_number && held == Held::kSingleNumbers)) add(*at, 1);
 }
 
-std::unexpected<Error> ArrowChunk::damaged(const std::string& how) const {
-  auto error = data_error(how, "format");
+std::unexpected<Error> ArrowChunk::at_data(std::unexpected<Error> error) const {
   error.error().where.offset = data_.offset;
   return error;
 }
+
+std::unexpected<Error> ArrowChunk::damaged(const std::string& how) const { return at_data(data_error(how, "format")); }
 
 bool ArrowChunk::is_null(std::uint64_t row) const {
   for (const Mask& mask : masks_)
@@ -320,10 +322,11 @@ Result<CellLocation> ArrowChunk::place_list(std::uint64_t row) const {
     for (std::uint64_t list = range.begin + 1; list < range.end; ++list) {
       FEEDLINE_TRY(const Range next, range_of(level, list));
       if (next.end - next.begin != first.end - first.begin)
-        return damaged("the inner lists have " + std::to_string(first.end - first.begin) + " and " +
-                       std::to_string(next.end - next.begin) + " elements, so they are not rows of one array");
+        return at_data(not_an_array(*type_, "the inner lists have " + std::to_string(first.end - first.begin) +
+                                                " and " + std::to_string(next.end - next.begin) +
+                                                " elements, so they are not rows of one array"));
       if (next.begin != next.end && next.begin != all.end)
-        return damaged("the inner lists are not stored consecutively, which this version does not support");
+        return at_data(not_an_array(*type_, "the inner lists are not stored consecutively"));
       all.end = next.end;
     }
     extents[i] = static_cast<std::int64_t>(first.end - first.begin);
@@ -332,7 +335,8 @@ Result<CellLocation> ArrowChunk::place_list(std::uint64_t row) const {
       return damaged("the offsets point past the values: the file is damaged");
     for (const Mask& mask : level.inner)
       for (std::uint64_t element = all.begin; element < all.end; ++element)
-        if (!bit(mask, element)) return damaged("a list contains a null value, which arrays cannot represent");
+        if (!bit(mask, element))
+          return at_data(not_an_array(*type_, "a list contains a null value, which arrays cannot represent"));
     range = all;
   }
   for (std::size_t i = levels_.size(); i-- > 0;) shape = shape.with_front(extents[i]);

@@ -23,8 +23,8 @@ class ArrowChunk {
  public:
   enum class Held : std::uint8_t { kAllValues, kSingleNumbers, kNoValues };  // which values are read into memory
   // Loads the column from the array of its top-level field. `path` is ArrowColumn::path without the first element.
-  // `values` is the dictionary of a dictionary-encoded column.
-  static Result<ArrowChunk> load(const storage::Reader& reader, const ArrowArray& array,
+  // `values` is the dictionary of a dictionary-encoded column. `type` must outlive the chunk.
+  static Result<ArrowChunk> load(const storage::Reader& reader, const ColumnType& type, const ArrowArray& array,
                                  std::span<const std::size_t> path, ArrowCodec codec, Held held,
                                  std::shared_ptr<const ArrowChunk> values);
 
@@ -94,8 +94,10 @@ class ArrowChunk {
   View view_at(std::uint64_t row) const;
   Result<CellLocation> place_view(std::uint64_t row) const;
   CellLocation bytes_at(std::uint64_t begin, std::uint64_t end) const;
+  std::unexpected<Error> at_data(std::unexpected<Error> error) const;
   std::unexpected<Error> damaged(const std::string& how) const;
 
+  const ColumnType* type_ = nullptr;
   std::uint64_t rows_ = 0;
   bool is_nothing_ = false;
   std::vector<Mask> masks_;    // for the structs and the column itself

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Converts the fields of a schema to columns.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -99,6 +100,8 @@ class ColumnWalk {
     if (around_.empty() && is_list(field.layout)) add_nested(field, name, first);
   }
   std::vector<std::size_t>& path() { return path_; }
+  // Adds the nested columns whose members are all columns by themselves.
+  void add_on_request() { std::ranges::move(on_request_, std::back_inserter(columns_)); }
 
  private:
   void add_value(const ArrowField& field, const std::string& name) {
@@ -116,20 +119,27 @@ class ColumnWalk {
   }
 
   // Adds a column for a list or map whose members are the columns from `first` on, in place of those members that
-  // cannot be read by themselves, if there are any.
+  // cannot be read by themselves; on request, if there are none.
   void add_nested(const ArrowField& field, const std::string& name, std::size_t first) {
     const auto members = columns_.begin() + static_cast<std::ptrdiff_t>(first);
     // not tensors whose shape does not match their lists
     const auto is_unread = [](const ArrowColumn& column) {
       return column.type.holds == Holds::kOther && column.type.lists.dims() == 0;
     };
-    if (std::none_of(members, columns_.end(), is_unread) || !may_be_nested(field)) return;
+    if (!may_be_nested(field)) return;
+    const bool is_on_request = std::none_of(members, columns_.end(), is_unread);
+    const bool is_tensor = !field.extension.empty() && !is_nested_list_of_datasets(field.extension);
+    if (is_on_request && is_tensor) return;
     columns_.erase(std::remove_if(members, columns_.end(), is_unread), columns_.end());
-    for (auto member = columns_.begin() + static_cast<std::ptrdiff_t>(first); member != columns_.end(); ++member)
-      member->type.is_member = true;
+    for (auto member = columns_.begin() + static_cast<std::ptrdiff_t>(first); member != columns_.end(); ++member) {
+      member->type.is_member = !is_on_request;
+      member->type.nested_form = name;
+    }
     ArrowColumn made{{.name = name, .holds = Holds::kText, .shown = shown_nested(field)}, path_};
     made.type.is_json = made.type.is_nested = true;
+    made.type.is_on_request = is_on_request;
     made.type.has_bytes = has_bytes(field);
+    if (is_on_request) return on_request_.push_back(std::move(made));
     columns_.insert(columns_.begin() + static_cast<std::ptrdiff_t>(first), std::move(made));
   }
 
@@ -149,6 +159,7 @@ class ColumnWalk {
   }
 
   std::vector<ArrowColumn>& columns_;
+  std::vector<ArrowColumn> on_request_;
   std::vector<std::size_t> path_;
   Extents around_;
 };
@@ -168,6 +179,7 @@ void add_columns(const ArrowField& field, std::size_t number, std::vector<ArrowC
   ColumnWalk walk(columns);
   walk.path().push_back(number);
   walk.add(field, field.name);
+  walk.add_on_request();
 }
 
 }  // namespace feedline::format

@@ -37,23 +37,46 @@ ArrowTable::ArrowTable(ShardFile file, bool is_checked, ArrowMessages messages, 
   for (const ArrowBatch& batch : messages_.batches) ends_.push_back(end += batch.rows);
 }
 
+Result<std::shared_ptr<const ArrowMessage>> ArrowTable::dictionary_of(const ArrowColumn& column,
+                                                                      const ArrowField& field,
+                                                                      const ArrowBatch& batch) {
+  if (batch.dictionaries)
+    if (const auto found = batch.dictionaries->find(*field.dictionary); found != batch.dictionaries->end())
+      return found->second;
+  return data_error("the column '" + column.type.name + "' is dictionary-encoded, but its dictionary is missing",
+                    "format");
+}
+
 Result<std::shared_ptr<const ArrowChunk>> ArrowTable::values_of(const storage::Reader& reader, std::size_t column,
                                                                 const ArrowBatch& batch, Values& values) const {
   ArrowField field = messages_.schema.field_of(messages_.schema.columns[column]);
   if (!field.dictionary) return std::shared_ptr<const ArrowChunk>();
-  const auto found =
-      batch.dictionaries ? batch.dictionaries->find(*field.dictionary) : decltype(batch.dictionaries->find(0))();
-  if (!batch.dictionaries || found == batch.dictionaries->end())
-    return data_error("the column '" + types_[column].name + "' is dictionary-encoded, but its dictionary is missing",
-                      "format");
-  auto& loaded = values[{found->second.get(), column}];
+  FEEDLINE_TRY(const auto message, dictionary_of(messages_.schema.columns[column], field, batch));
+  auto& loaded = values[{message.get(), column}];
   if (loaded) return loaded;
   field.dictionary.reset();
-  FEEDLINE_TRY(const ArrowBody body, read_arrow_body(*found->second, std::span(&field, 1)));
-  FEEDLINE_TRY(ArrowChunk chunk,
-               ArrowChunk::load(reader, body.arrays.front(), {}, body.codec, ArrowChunk::Held::kAllValues, nullptr));
+  FEEDLINE_TRY(const ArrowBody body, read_arrow_body(*message, std::span(&field, 1)));
+  FEEDLINE_TRY(ArrowChunk chunk, ArrowChunk::load(reader, types_[column], body.arrays.front(), {}, body.codec,
+                                                  ArrowChunk::Held::kAllValues, nullptr));
   loaded = std::make_shared<const ArrowChunk>(std::move(chunk));
   return loaded;
+}
+
+Result<NestedDictionaries> ArrowTable::dictionaries_of(const ArrowColumn& column, const ArrowBatch& batch) const {
+  NestedDictionaries made;
+  std::vector<const ArrowField*> left{&messages_.schema.field_of(column)};
+  while (!left.empty()) {
+    const ArrowField& field = *left.back();
+    left.pop_back();
+    for (const ArrowField& child : field.children) left.push_back(&child);
+    if (!field.dictionary || made.contains(*field.dictionary)) continue;
+    FEEDLINE_TRY(const auto message, dictionary_of(column, field, batch));
+    auto dictionary = std::make_shared<NestedDictionary>(NestedDictionary{field, {}});
+    dictionary->field.dictionary.reset();
+    FEEDLINE_TRY(dictionary->body, read_arrow_body(*message, std::span(&dictionary->field, 1)));
+    made.emplace(*field.dictionary, std::move(dictionary));
+  }
+  return made;
 }
 
 Result<void> ArrowTable::load(const storage::Reader& reader, const std::vector<std::size_t>& columns,
@@ -70,13 +93,15 @@ Result<void> ArrowTable::load(const storage::Reader& reader, const std::vector<s
       return error;
     }
     if (types_[columns[slot]].is_nested) {
-      nested_[slot].push_back({array, body.codec, types_[columns[slot]].has_bytes});
+      FEEDLINE_TRY(auto dictionaries, dictionaries_of(column, batch));
+      nested_[slot].push_back({array, body.codec, types_[columns[slot]].has_bytes, std::move(dictionaries)});
       slots_[slot].emplace_back();
       continue;
     }
     FEEDLINE_TRY(auto encoded, values_of(reader, columns[slot], batch, values));
-    FEEDLINE_TRY(slots_[slot].emplace_back(), ArrowChunk::load(reader, array, std::span(column.path).subspan(1),
-                                                               body.codec, held_, std::move(encoded)));
+    FEEDLINE_TRY(slots_[slot].emplace_back(),
+                 ArrowChunk::load(reader, types_[columns[slot]], array, std::span(column.path).subspan(1), body.codec,
+                                  held_, std::move(encoded)));
   }
   return {};
 }
@@ -184,21 +209,21 @@ Result<TableCell> ArrowTable::unpack_nested(const storage::Reader& reader, std::
   const NestedBatch& batch = nested_[slot][at.batch];
   std::vector<std::shared_ptr<const void>> pins;
   std::vector<std::pair<std::uint64_t, std::span<const std::byte>>> known;  // each buffer is looked up once
-  const auto find = [&](const ArrowBuffer& buffer) -> Result<std::span<const std::byte>> {
+  const auto find = [&](const ArrowBuffer& buffer, ArrowCodec codec) -> Result<std::span<const std::byte>> {
     for (const auto& [offset, bytes] : known)
       if (offset == buffer.offset) return bytes;
     std::span<const std::byte> bytes;
-    if (batch.codec == ArrowCodec::kNone) {
+    if (codec == ArrowCodec::kNone) {
       FEEDLINE_TRY(const auto view, reader.view(buffer.offset, buffer.bytes));
       if (view) return known.emplace_back(buffer.offset, *view).second;
     }
     const std::uint64_t rows = ends_[at.batch] - (at.batch == 0 ? 0 : ends_[at.batch - 1]);
-    FEEDLINE_TRY(bytes, contents(reader, buffer, batch.codec, rows, 1, pins.emplace_back()));
+    FEEDLINE_TRY(bytes, contents(reader, buffer, codec, rows, 1, pins.emplace_back()));
     return known.emplace_back(buffer.offset, bytes).second;
   };
   NestedWriter writer(batch.has_bytes);
-  FEEDLINE_TRY(const bool is_present,
-               write_nested(batch.array, std::span(paths_[slot]).subspan(1), at.row, find, writer));
+  FEEDLINE_TRY(const bool is_present, write_nested({batch.array, batch.codec, batch.dictionaries},
+                                                   std::span(paths_[slot]).subspan(1), at.row, find, writer));
   auto value = std::make_shared<const std::string>(writer.take());
   const std::span<const std::byte> bytes = std::as_bytes(std::span(*value));
   pin = std::move(value);

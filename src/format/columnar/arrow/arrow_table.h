@@ -10,6 +10,7 @@
 
 #include "format/columnar/arrow/arrow_chunk.h"
 #include "format/columnar/arrow/arrow_messages.h"
+#include "format/columnar/arrow/nested_value.h"
 #include "format/columnar/block_cache.h"
 #include "format/columnar/column_table.h"
 #include "format/columnar/resident_blocks.h"
@@ -60,6 +61,10 @@ class ArrowTable final : public ColumnTable {
   std::vector<ByteRange> ranges_of(const std::vector<std::size_t>& columns) const;
   Result<void> load(const storage::Reader& reader, const std::vector<std::size_t>& columns, const ArrowBatch& batch,
                     Values& values);
+  // Returns the dictionary of a field of a column.
+  static Result<std::shared_ptr<const ArrowMessage>> dictionary_of(const ArrowColumn& column, const ArrowField& field,
+                                                                   const ArrowBatch& batch);
+  Result<NestedDictionaries> dictionaries_of(const ArrowColumn& column, const ArrowBatch& batch) const;
   Result<std::shared_ptr<const ArrowChunk>> values_of(const storage::Reader& reader, std::size_t column,
                                                       const ArrowBatch& batch, Values& values) const;
   Location find_sample(std::uint64_t row) const;
@@ -79,6 +84,7 @@ class ArrowTable final : public ColumnTable {
     ArrowArray array;
     ArrowCodec codec = ArrowCodec::kNone;
     bool has_bytes = false;
+    NestedDictionaries dictionaries;
   };
   Result<TableCell> unpack_nested(const storage::Reader& reader, std::uint64_t row, std::size_t slot,
                                   std::shared_ptr<const void>& pin) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace feedline::format {
 namespace {
@@ -13,7 +14,8 @@ bool is_map(const ArrowField& field) { return is_list(field.layout) && !field.is
 
 class ArrayWriter {
  public:
-  ArrayWriter(const BufferContents& contents, NestedWriter& writer) : contents_(contents), writer_(writer) {}
+  ArrayWriter(const BufferContents& contents, const NestedArray& nested, NestedWriter& writer)
+      : buffers_(contents), codec_(nested.codec), dictionaries_(nested.dictionaries), writer_(writer) {}
 
   Result<bool> is_null(const ArrowArray& array, std::uint64_t i) const {
     if (i >= array.length) return damaged(array);
@@ -28,6 +30,7 @@ class ArrayWriter {
   Result<bool> append(const ArrowArray& array, std::uint64_t i) {
     FEEDLINE_TRY(const bool nothing, is_null(array, i));
     if (nothing) return writer_.null(), false;
+    if (array.field->dictionary) return append_encoded(array, i);
     switch (array.field->layout) {
       case ArrowLayout::kStruct:
         FEEDLINE_CHECK_OK(append_struct(array, i));
@@ -82,6 +85,20 @@ class ArrayWriter {
     FEEDLINE_TRY(const std::uint64_t end, number(array, 1, i + 1, width));
     return Range{begin, end};
   }
+
+  Result<bool> append_encoded(const ArrowArray& array, std::uint64_t i) {
+    const ArrowField& field = *array.field;
+    FEEDLINE_TRY(const std::uint64_t index, number(array, 1, i, field.index_bytes));
+    const std::uint64_t bits = 8 * field.index_bytes;
+    if (field.is_signed_index && index >> (bits - 1) != 0) return damaged(array);
+    const NestedDictionary& dictionary = *dictionaries_.at(*field.dictionary);
+    const ArrowCodec codec = std::exchange(codec_, dictionary.body.codec);
+    auto done = append(dictionary.body.arrays.front(), index);
+    codec_ = codec;
+    return done;
+  }
+
+  Result<std::span<const std::byte>> contents_(const ArrowBuffer& buffer) const { return buffers_(buffer, codec_); }
 
   Result<void> append_struct(const ArrowArray& array, std::uint64_t i) {
     writer_.begin_object();
@@ -162,14 +179,15 @@ class ArrayWriter {
     return {};
   }
 
-  const BufferContents& contents_;
+  const BufferContents& buffers_;
+  ArrowCodec codec_;  // of the array that is read
+  const NestedDictionaries& dictionaries_;
   NestedWriter& writer_;
 };
 
 }  // namespace
 
 bool may_be_nested(const ArrowField& field) {
-  if (field.dictionary) return false;
   switch (field.layout) {
     case ArrowLayout::kNothing:
       return field.is_known;
@@ -188,17 +206,17 @@ bool may_be_nested(const ArrowField& field) {
   const ArrowField& child = field.children.front();
   if (!is_map(field)) return field.is_known && may_be_nested(child);
   return child.layout == ArrowLayout::kStruct && child.children.size() == 2 && child.children[0].is_text &&
-         may_be_nested(child);
+         !child.children[0].dictionary && may_be_nested(child);
 }
 
 bool has_bytes(const ArrowField& field) {
   return (is_binary(field.layout) && !field.is_text) || std::ranges::any_of(field.children, has_bytes);
 }
 
-Result<bool> write_nested(const ArrowArray& array, std::span<const std::size_t> path, std::uint64_t row,
-                          const BufferContents& contents, NestedWriter& nested) {
-  ArrayWriter writer(contents, nested);
-  const ArrowArray* at = &array;
+Result<bool> write_nested(const NestedArray& nested, std::span<const std::size_t> path, std::uint64_t row,
+                          const BufferContents& contents, NestedWriter& nested_writer) {
+  ArrayWriter writer(contents, nested, nested_writer);
+  const ArrowArray* at = &nested.array;
   for (const std::size_t step : path) {
     FEEDLINE_TRY(const bool is_null, writer.is_null(*at, row));
     if (is_null) return false;

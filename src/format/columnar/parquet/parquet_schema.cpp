@@ -2,6 +2,7 @@
 #include "format/columnar/parquet/parquet_schema.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -241,8 +242,10 @@ bool take_leaves(const NestedNode& node, const std::vector<ParquetColumn>& colum
                              [&](const NestedNode& child) { return take_leaves(child, columns, leaves); });
 }
 
-// Adds nested columns in place of those members that cannot be read by themselves.
+// Adds nested columns in place of those members that cannot be read by themselves. If all can, the column is added at
+// the end, on request.
 void add_nested(const ParquetMetadata& metadata, std::vector<ParquetColumn>& columns) {
+  std::vector<ParquetColumn> on_request;
   for (NestedRoot& root : find_nested(metadata.schema)) {
     ParquetColumn made;
     made.type = {.name = root.name, .holds = Holds::kText, .shown = shown_of(root.node)};
@@ -256,21 +259,40 @@ void add_nested(const ParquetMetadata& metadata, std::vector<ParquetColumn>& col
       return is_part(column) && column.type.holds != Holds::kNumbers;
     };
     const auto first = std::ranges::find_if(columns, is_unread);
-    if (first == columns.end()) continue;
-    for (ParquetColumn& column : columns)
-      if (is_part(column)) column.is_member = column.type.is_member = true;
+    made.type.is_on_request = first == columns.end();
+    for (ParquetColumn& column : columns) {
+      if (!is_part(column)) continue;
+      column.type.nested_form = root.name;
+      if (!made.type.is_on_request) column.is_member = column.type.is_member = true;
+    }
     made.type.has_bytes = std::ranges::count(leaves, Holds::kBytes, &ParquetColumn::value) > 0;
     made.leaf = leaves.front().leaf;
     made.most_definition = leaves.front().most_definition;
     made.most_repetition = leaves.front().most_repetition;
     made.nested = std::make_shared<const NestedColumn>(std::move(root.node), std::move(leaves));
     const auto leaves_of = std::span(made.nested->leaves);
+    if (made.type.is_on_request) {
+      on_request.push_back(std::move(made));
+      continue;
+    }
     const auto at = columns.insert(first, std::move(made));
     const auto is_replaced = [&](const ParquetColumn& column) {
       return !column.nested && column.type.holds != Holds::kNumbers &&
              std::ranges::find(leaves_of, column.leaf, &ParquetColumn::leaf) != leaves_of.end();
     };
     columns.erase(std::remove_if(at + 1, columns.end(), is_replaced), columns.end());
+  }
+  std::ranges::move(on_request, std::back_inserter(columns));
+}
+
+// A tensor is not stored as nested lists, so it has no nested form.
+void remove_forms_of_tensors(std::vector<ParquetColumn>& columns) {
+  for (ParquetColumn& column : columns) {
+    if (column.nested || (column.type.tensor.dims() == 0 && column.type.holds == Holds::kNumbers)) continue;
+    const std::string form = std::exchange(column.type.nested_form, {});
+    std::erase_if(columns, [&](const ParquetColumn& one) {
+      return one.type.is_on_request && one.type.name == form && form == column.type.name;
+    });
   }
 }
 
@@ -286,6 +308,7 @@ Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& me
   for (ParquetColumn& column : columns) types.push_back(&column.type);
   FEEDLINE_CHECK_OK(take_arrow_types(metadata.arrow_schema, types));
   describe(metadata.features, types);
+  remove_forms_of_tensors(columns);
   return columns;
 }
 

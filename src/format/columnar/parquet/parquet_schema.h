@@ -31,8 +31,8 @@ struct ParquetColumn {
 };
 
 // Returns the columns of a file. Lists and maps whose members cannot all be read as arrays are nested columns, which
-// replace these members. Columns that cannot be fields have the type Holds::kOther. Fails with kData if the
-// schema is inconsistent.
+// replace these members; all others are also nested columns on request. Columns that cannot be fields have the type
+// Holds::kOther. Fails with kData if the schema is inconsistent.
 Result<std::vector<ParquetColumn>> read_parquet_schema(const ParquetMetadata& metadata);
 
 }  // namespace feedline::format

@@ -82,6 +82,10 @@ std::vector<ByteRange> ParquetTable::page_indexes(const std::vector<std::size_t>
 
 Result<void> ParquetTable::choose(const storage::Reader& reader, const std::vector<std::size_t>& columns) {
   bring_together(reader, [&] { return page_indexes(columns); });
+  for (const std::size_t chosen : columns)  // the pages of leaves of nested columns need the levels of their entries
+    if (columns_[chosen].nested)
+      for (const ParquetColumn& leaf : columns_[chosen].nested->leaves)
+        for (ParquetColumn& column : columns_) column.is_member |= !column.nested && column.leaf == leaf.leaf;
   for (const std::size_t chosen : columns) {
     FEEDLINE_TRY(Slot slot, make_slot(reader, columns_[chosen]));
     slots_.push_back(std::move(slot));
@@ -321,15 +325,17 @@ Result<TableCell> ParquetTable::list_at(const storage::Reader& reader, const Slo
                    "format")
             .error());
   if (has_null)
-    return at_page(index.pages[at.page],
-                   data_error("a list contains a null value, which arrays cannot represent", "format").error());
+    return at_page(
+        index.pages[at.page],
+        not_an_array(slot.column.type, "a list contains a null value, which arrays cannot represent").error());
   if (joined) bytes = *joined;
   if (joined) pin = std::move(joined);
   if (!is_nested) return TableCell{false, bytes, {static_cast<std::int64_t>(count)}};
   const auto shape = shape_of(entries, slot.column.most_repetition);
   if (!shape || std::cmp_not_equal(shape->elements(), count))
-    return at_page(index.pages[at.page],
-                   data_error("the column's inner lists differ in length, so they are not an array", "format").error());
+    return at_page(
+        index.pages[at.page],
+        not_an_array(slot.column.type, "the inner lists differ in length, so they are not an array").error());
   return TableCell{false, bytes, *shape};
 }
 

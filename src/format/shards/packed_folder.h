@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "feedline/error.h"
@@ -16,7 +17,10 @@ namespace feedline::format {
 bool has_manifest(const std::string& folder, const storage::Storage& storage);
 
 struct PackedFolder {
-  std::vector<std::string> tars;  // full paths, in the order of the manifest; empty if the shards are MDS
+  std::vector<std::string> shards;  // full paths, in the order of the manifest
+  std::vector<std::string> fields;  // OpenOptions::fields that read all columns; empty if they are not needed
+
+  bool has(std::string_view extension) const;  // of all shards; not ".mds", as the index of MDS lists the shards
 };
 // Returns nullopt if the folder has no manifest. Fails with kConfig if packing did not finish, and with kData if the
 // manifest is damaged.

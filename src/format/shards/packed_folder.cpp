@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/tar/packed_folder.h"
+#include "format/shards/packed_folder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +21,7 @@ constexpr std::string_view kTar = ".tar";
 
 struct Manifest {
   std::vector<std::string> shards;
+  std::vector<std::string> fields;
   bool is_complete = false, is_part = false;
 };
 
@@ -38,7 +39,17 @@ std::optional<Manifest> parse_manifest(std::string_view text) {
     if (name) manifest.shards.push_back(std::move(*name));
     return is_read && name;
   };
+  const auto take_field = [&] {
+    auto field = reader.string();
+    if (field) manifest.fields.push_back(std::move(*field));
+    return field.has_value();
+  };
+  const auto take_argument = [&](std::string_view key) {
+    return key == "fields" && reader.peek() == text::JsonReader::Kind::kArray ? reader.array(take_field)
+                                                                              : reader.skip();
+  };
   const bool is_read = reader.object([&](std::string_view key) {
+    if (key == "arguments") return reader.object(take_argument);
     if (key == "shards") return has_shards = reader.array(take_shard);
     if (key == "complete") {
       const auto value = reader.boolean();
@@ -89,6 +100,10 @@ bool has_manifest(const std::string& folder, const storage::Storage& storage) {
   return storage.stat(storage.below(without_slashes(folder), kManifest)).has_value();
 }
 
+bool PackedFolder::has(std::string_view extension) const {
+  return std::ranges::all_of(shards, [&](const std::string& name) { return name.ends_with(extension); });
+}
+
 Result<std::optional<PackedFolder>> packed_folder(const std::string& given, const storage::Storage& storage) {
   const std::string folder = without_slashes(given), path = storage.below(folder, kManifest);
   memory::ByteBuffer room;
@@ -111,13 +126,11 @@ Result<std::optional<PackedFolder>> packed_folder(const std::string& given, cons
     error.error().where.shard = path;
     return error;
   }
-  if (!std::ranges::all_of(manifest->shards, [](const std::string& name) { return name.ends_with(kTar); }))
-    return PackedFolder{};  // MDS shards, whose index.json is written last
   if (!manifest->is_complete || manifest->is_part) return unfinished(folder);
   if (manifest->shards.empty())
     return config_error("'" + folder + "' was packed without a shard: its source had no samples");
   for (std::string& name : manifest->shards) name = storage.below(folder, name);
-  return PackedFolder{std::move(manifest->shards)};
+  return PackedFolder{std::move(manifest->shards), std::move(manifest->fields)};
 }
 
 Result<std::vector<std::string>> with_packed_tars(std::vector<std::string> names, const storage::Storage& storage) {
@@ -129,8 +142,8 @@ Result<std::vector<std::string>> with_packed_tars(std::vector<std::string> names
     if (may_be_folder && storage.is_directory(name).value_or(false)) {
       FEEDLINE_TRY(packed, packed_folder(name, storage));
     }
-    if (packed && !packed->tars.empty())
-      std::ranges::move(packed->tars, std::back_inserter(all));
+    if (packed && packed->has(kTar))
+      std::ranges::move(packed->shards, std::back_inserter(all));
     else
       all.push_back(std::move(name));
   }
