@@ -141,6 +141,7 @@ bool needs_sndfile(std::string_view extension) {
 }
 
 std::int16_t to_int16(float sample) {
+  if (std::isnan(sample)) return 0;
   const float scaled = std::nearbyint(sample * 32768.0F);
   return static_cast<std::int16_t>(std::clamp(scaled, -32768.0F, 32767.0F));
 }

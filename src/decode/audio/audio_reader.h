@@ -61,7 +61,7 @@ std::vector<std::string_view> audio_extensions();
 // Returns whether libsndfile decodes files with this extension.
 bool needs_sndfile(std::string_view extension);
 
-// round(x * 32768), clipped.
+// round(x * 32768), clipped; 0 for NaN.
 std::int16_t to_int16(float sample);
 
 }  // namespace feedline::decode
