@@ -18,7 +18,8 @@ namespace {
 struct AudioFormat {
   std::string_view name;
   std::string_view extensions[6] = {};                             // the usual one first, empty ones last
-  Result<PcmLayout> (*read_header)(ByteSource& source) = nullptr;  // nullptr: libsndfile reads it
+  Result<PcmLayout> (*read_header)(ByteSource& source) = nullptr;  // of PCM
+  bool needs_sndfile = false;
 };
 
 constexpr AudioFormat kFormats[] = {
@@ -26,12 +27,12 @@ constexpr AudioFormat kFormats[] = {
     {"AIFF", {"aiff", "aif", "aifc"}, read_aiff_header},
     {"AU", {"au", "snd"}, read_au_header},
     {"FLAC", {"flac"}},
-    {"Vorbis", {"ogg", "oga"}},
-    {"Opus", {"opus"}},
-    {"MP3", {"mp3", "mp2"}},
-    {"W64", {"w64"}},
-    {"CAF", {"caf"}},
-    {"NIST", {"sph", "nist"}},
+    {.name = "Vorbis", .extensions = {"ogg", "oga"}, .needs_sndfile = true},
+    {.name = "Opus", .extensions = {"opus"}, .needs_sndfile = true},
+    {.name = "MP3", .extensions = {"mp3", "mp2"}, .needs_sndfile = true},
+    {.name = "W64", .extensions = {"w64"}, .needs_sndfile = true},
+    {.name = "CAF", .extensions = {"caf"}, .needs_sndfile = true},
+    {.name = "NIST", .extensions = {"sph", "nist"}, .needs_sndfile = true},
 };
 
 const AudioFormat& named(std::string_view name) { return *std::ranges::find(kFormats, name, &AudioFormat::name); }
@@ -137,7 +138,7 @@ std::vector<std::string_view> audio_extensions() {
 
 bool needs_sndfile(std::string_view extension) {
   const AudioFormat* const format = of_extension(extension);
-  return format != nullptr && format->read_header == nullptr;
+  return format != nullptr && format->needs_sndfile;
 }
 
 std::int16_t to_int16(float sample) {

@@ -16,7 +16,7 @@ class Sound(Operations):
     """The methods of :class:`Dataset` for audio fields: WAV, FLAC, Ogg Vorbis, Opus, MP3, AIFF and AU files.
 
     Without :meth:`audio`, whole files are delivered with all channels at their own rate; all files must then have the
-    rate and channels of the first one. libsndfile decodes FLAC, Ogg, Opus and MP3, and libsoxr resamples:
+    rate and channels of the first one. libsndfile decodes Ogg, Opus and MP3, and libsoxr resamples:
     ``pip install feedline[audio]``, or ``apt install libsndfile1 libsoxr0``.
     """
 
