@@ -77,6 +77,7 @@ def flac_seeds() -> dict[str, bytes]:
         "escape": subframes(0, 16, 32, (18, 8), (9, 16), (0, 2), (1, 4), (15, 4), (7, 5)),
         "lpc_9": subframes(0, 16, 64, *predicted, (0, 2), (1, 4), (4, 4)),
         "long_code": subframes(0, 16, 16, (16, 8), (0, 2), (0, 4), (0, 4), (0, 70), (1, 1)),
+        "zeros_at_the_end": bytes([1, 0, 0, 0, 0, 1]) + bytes(9),
         "mid_side": subframes(10, 31, 4, (2, 8)),
         "side_right": subframes(9, 8, 6, (2, 8)),
     }

@@ -35,7 +35,7 @@ constexpr std::array<std::uint8_t, 256> kCrc8 = [] {
 
 // Table k has the CRCs of bytes that are followed by k zero bytes.
 constexpr auto kCrc16 = [] {
-  std::array<std::array<std::uint16_t, 256>, 8> tables{};
+  std::array<std::array<std::uint16_t, 256>, 16> tables{};
   for (unsigned i = 0; i < 256; ++i) {
     unsigned crc = i << 8U;
     for (int bit = 0; bit < 8; ++bit) crc = crc << 1U ^ ((crc & 0x8000U) != 0 ? 0x18005U : 0U);
@@ -57,10 +57,11 @@ std::uint64_t load_64(const std::byte* at) {
 
 unsigned crc16(Bytes bytes) {
   unsigned crc = 0;
-  for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
-    const std::uint64_t eight = load_64(bytes.data()) ^ std::uint64_t{crc} << 48U;
+  for (; bytes.size() >= 16; bytes = bytes.subspan(16)) {
+    const std::uint64_t first = load_64(bytes.data()) ^ std::uint64_t{crc} << 48U, second = load_64(bytes.data() + 8);
     crc = 0;
-    for (std::size_t k = 0; k < 8; ++k) crc ^= kCrc16[k][eight >> (8 * k) & 0xFFU];
+    for (std::size_t k = 0; k < 8; ++k)
+      crc ^= kCrc16[k][second >> (8 * k) & 0xFFU] ^ kCrc16[k + 8][first >> (8 * k) & 0xFFU];
   }
   for (const std::byte byte : bytes)
     crc = (crc << 8U & 0xFFFFU) ^ kCrc16[0][crc >> 8U ^ std::to_integer<unsigned>(byte)];
@@ -120,7 +121,9 @@ struct FlacBits {
       zeros += count;
       buffer = buffer << (count - 1) << 1U;
       count = 0;
-      if (at >= size) return zeros;
+      if (at < size) continue;
+      at = size + 1;  // ended: there is no one
+      return zeros;
     }
   }
 };
@@ -135,14 +138,22 @@ template <typename Sample>
   constexpr std::uint32_t kAtOnce = 4;
   for (std::uint32_t i = 0; i < frames;) {
     bits.refill();
-    const std::uint32_t begin = i, end = std::min(frames, i + kAtOnce);
-    for (; i < end; ++i) {
-      const auto zeros = static_cast<unsigned>(std::countl_zero(bits.buffer | 1U));
+    const std::uint32_t begin = i;
+    const auto read_one = [&] {
+      const auto zeros = static_cast<unsigned>(std::countl_zero(bits.buffer));
       const unsigned used = zeros + 1 + parameter;
-      if (used > bits.count) break;
+      if (used > bits.count) return false;
       const auto one_and_rest = static_cast<std::uint32_t>(bits.buffer >> (64 - used));
-      out[i] = unfold(((zeros - 1) << parameter) + one_and_rest);
-      bits.skip(used);
+      out[i++] = unfold(((zeros - 1) << parameter) + one_and_rest);
+      // two shifts, as the first one does not wait for the zeros
+      bits.buffer = bits.buffer << (parameter + 1) << zeros;
+      bits.count -= used;
+      return true;
+    };
+    if (frames - begin >= kAtOnce) {
+      if (read_one() && read_one() && read_one() && read_one()) continue;
+    } else {
+      read_one();
     }
     if (i > begin) continue;
     const std::uint32_t quotient = bits.read_zeros();
