@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "decode/audio/audio_reader.h"
-#include "decode/audio/sndfile_library.h"
 #include "format/sources/sample_name.h"
 
 namespace feedline::format {
@@ -148,8 +147,7 @@ Result<void> check_audio_library(const Format& format) {
   for (std::size_t i = 0; i < format.fields().size(); ++i) {
     if (format.fields()[i].kind != FieldKind::kAudio || format.size() == 0) continue;
     const std::string file = format.where_field(0, i).shard;
-    if (!decode::needs_sndfile(to_lower(file.substr(file.rfind('.') + 1)))) continue;
-    if (const auto library = decode::sndfile_library(); !library) return std::unexpected(library.error());
+    FEEDLINE_CHECK_OK(decode::check_audio_decoder(to_lower(file.substr(file.rfind('.') + 1))));
   }
   return {};
 }

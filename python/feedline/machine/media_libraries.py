@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the libraries that the engine opens at run time. Audio: libsndfile, which decodes FLAC, Ogg, Opus and MP3, and
+"""Finds the libraries that the engine opens at run time. Audio: libsndfile, which decodes Ogg, Opus and MP3, and
 libsoxr, which resamples. Videos: FFmpeg.
 """
 

@@ -9,16 +9,21 @@
 #include "decode/audio/mp3_frames.h"
 #include "decode/audio/pcm_layout.h"
 #include "decode/audio/pcm_reader.h"
+#include "decode/audio/sndfile_library.h"
 #include "decode/audio/sndfile_reader.h"
 #include "decode/file_bytes.h"
+#include "decode/video/sound_file.h"
 
 namespace feedline::decode {
 namespace {
 
+enum class AudioDecoder : std::uint8_t { kNative, kSndfile, kFfmpeg };
+
 struct AudioFormat {
   std::string_view name;
   std::string_view extensions[6] = {};                             // the usual one first, empty ones last
-  Result<PcmLayout> (*read_header)(ByteSource& source) = nullptr;  // nullptr: libsndfile reads it
+  Result<PcmLayout> (*read_header)(ByteSource& source) = nullptr;  // of PCM
+  AudioDecoder decoder = AudioDecoder::kNative;
 };
 
 constexpr AudioFormat kFormats[] = {
@@ -26,12 +31,14 @@ constexpr AudioFormat kFormats[] = {
     {"AIFF", {"aiff", "aif", "aifc"}, read_aiff_header},
     {"AU", {"au", "snd"}, read_au_header},
     {"FLAC", {"flac"}},
-    {"Vorbis", {"ogg", "oga"}},
-    {"Opus", {"opus"}},
-    {"MP3", {"mp3", "mp2"}},
-    {"W64", {"w64"}},
-    {"CAF", {"caf"}},
-    {"NIST", {"sph", "nist"}},
+    {.name = "Vorbis", .extensions = {"ogg", "oga"}, .decoder = AudioDecoder::kSndfile},
+    {.name = "Opus", .extensions = {"opus"}, .decoder = AudioDecoder::kSndfile},
+    {.name = "MP3", .extensions = {"mp3", "mp2"}, .decoder = AudioDecoder::kSndfile},
+    {.name = "W64", .extensions = {"w64"}, .decoder = AudioDecoder::kSndfile},
+    {.name = "CAF", .extensions = {"caf"}, .decoder = AudioDecoder::kSndfile},
+    {.name = "NIST", .extensions = {"sph", "nist"}, .decoder = AudioDecoder::kSndfile},
+    {.name = "MP4", .extensions = {"m4a", "m4b"}, .decoder = AudioDecoder::kFfmpeg},
+    {.name = "AAC", .extensions = {"aac"}, .decoder = AudioDecoder::kFfmpeg},
 };
 
 const AudioFormat& named(std::string_view name) { return *std::ranges::find(kFormats, name, &AudioFormat::name); }
@@ -57,19 +64,18 @@ const AudioFormat* of_signature(Bytes head) {
   if (is("riff\x2E\x91\xCF\x11")) return &named("W64");
   if (is("caff")) return &named("CAF");
   if (is("NIST_1A\n")) return &named("NIST");
+  if (begins_with(part(head, 4), "ftyp")) return &named("MP4");
   if (is("ID3")) return &named("MP3");
+  if (head.size() >= 2 && number(head.first(2), true) >> 4 == 0xFFF && (number(head.first(2), true) & 6U) == 0)
+    return &named("AAC");  // layer 0
   const auto mp3 = parse_mp3_header(head);
   return mp3 && mp3->frame_bytes > 0 ? &named("MP3") : nullptr;
 }
 
 std::string what_is(Bytes head) {
-  if (begins_with(part(head, 4), "ftyp"))
-    return "audio in MP4 (AAC, ALAC) is not supported; convert the file, for example with: ffmpeg -i in.m4a out.flac";
-  if (head.size() >= 2 && number(head.first(2), true) >> 4 == 0xFFF)
-    return "AAC is not supported; convert the file, for example with: ffmpeg -i in.aac out.flac";
   if (begins_with(head, "\x30\x26\xB2\x75"))
     return "WMA is not supported; convert the file, for example with: ffmpeg -i in.wma out.flac";
-  return "not an audio file: expected WAV, FLAC, Ogg, MP3, AIFF or AU";
+  return "not an audio file: expected WAV, FLAC, Ogg, MP3, M4A, AIFF or AU";
 }
 
 }  // namespace
@@ -108,6 +114,13 @@ Result<std::unique_ptr<AudioReader>> open_audio(ByteSource& source) {
       }
       reader = std::move(*opened);
     }
+  } else if (format->decoder == AudioDecoder::kFfmpeg) {
+    auto opened = open_sound_file(source);
+    if (!opened) {
+      opened.error().what = std::string(format->name) + ": " + opened.error().what;
+      return opened;
+    }
+    reader = std::move(*opened);
   } else {
     FEEDLINE_TRY(reader, is_flac ? FlacReader::open(source) : SndfileReader::open(source, format->name));
   }
@@ -135,12 +148,16 @@ std::vector<std::string_view> audio_extensions() {
   return all;
 }
 
-bool needs_sndfile(std::string_view extension) {
+Result<void> check_audio_decoder(std::string_view extension) {
   const AudioFormat* const format = of_extension(extension);
-  return format != nullptr && format->read_header == nullptr;
+  if (format != nullptr && format->decoder == AudioDecoder::kSndfile)
+    if (const auto library = sndfile_library(); !library) return std::unexpected(library.error());
+  if (format != nullptr && format->decoder == AudioDecoder::kFfmpeg) return check_sound_library();
+  return {};
 }
 
 std::int16_t to_int16(float sample) {
+  if (std::isnan(sample)) return 0;
   const float scaled = std::nearbyint(sample * 32768.0F);
   return static_cast<std::int16_t>(std::clamp(scaled, -32768.0F, 32767.0F));
 }

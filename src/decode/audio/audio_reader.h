@@ -46,7 +46,8 @@ class AudioReader {
 };
 
 // Opens a file by its content. The source must outlive the reader. kData: the file is not audio, is damaged or
-// truncated, or has no samples. kConfig: libsndfile is required and not installed, or is too old for the format.
+// truncated, or has no samples. kConfig: libsndfile or FFmpeg is required and not installed, or is too old for the
+// format.
 Result<std::unique_ptr<AudioReader>> open_audio(ByteSource& source);
 
 // Returns the usual extension of an audio file whose first bytes are given, without a dot, or "" if it is not audio.
@@ -58,10 +59,10 @@ std::string_view audio_extension_to_store(std::span<const std::byte> file);
 bool is_audio_extension(std::string_view extension);
 // All of them.
 std::vector<std::string_view> audio_extensions();
-// Returns whether libsndfile decodes files with this extension.
-bool needs_sndfile(std::string_view extension);
+// kConfig: files with this extension need a library that is not installed; the message names it.
+Result<void> check_audio_decoder(std::string_view extension);
 
-// round(x * 32768), clipped.
+// round(x * 32768), clipped; 0 for NaN.
 std::int16_t to_int16(float sample);
 
 }  // namespace feedline::decode

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "feedline/error.h"
@@ -18,6 +19,8 @@ class ByteSource {
   // Returns the bytes [offset, offset + count), or fewer if the file ends before. Valid until the next call. kStorage:
   // reading failed.
   virtual Result<std::span<const std::byte>> bytes(std::uint64_t offset, std::uint64_t count) = 0;
+  // Identifies the contents by the object's name and version; nullopt: the bytes are in memory.
+  virtual std::optional<std::uint64_t> key() const { return std::nullopt; }
 };
 
 // Bytes in memory, which must outlive this object.

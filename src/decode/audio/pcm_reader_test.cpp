@@ -9,7 +9,6 @@
 
 #include "decode/audio/audio_fixture.h"
 #include "decode/audio/audio_reader.h"
-#include "decode/audio/edited_bytes.h"
 
 namespace feedline::decode {
 namespace {
@@ -170,20 +169,6 @@ TEST(PcmReader, ReadsAu) {
   EXPECT_EQ(floats_of(au(3, 4, samples_16({16384, -32768}, true))), (Floats{0.5F, -1}));
   EXPECT_EQ(floats_of(au(3, 0xFFFFFFFF, samples_16({16384}, true))), (Floats{0.5F}));
   EXPECT_EQ(integers_of(au(1, 1, std::string("\x80"))), (std::vector<std::int16_t>{32124}));
-}
-
-TEST(EditedBytes, JoinsTheParts) {
-  const std::string file = "abcdefgh";
-  MemoryBytes source(bytes_of(file));
-  EditedBytes edited(source, 3, 2, {std::byte{'X'}, std::byte{'Y'}, std::byte{'Z'}});  // abcXYZfgh
-  EXPECT_EQ(edited.size(), 9U);
-  const std::string whole = "abcXYZfgh";
-  for (std::uint64_t begin = 0; begin <= whole.size(); ++begin)
-    for (std::uint64_t count = 0; count < 12; ++count) {
-      const auto bytes = edited.bytes(begin, count);
-      ASSERT_TRUE(bytes);
-      EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()), whole.substr(begin, count));
-    }
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ Result<SndfileLibrary> open_sndfile() {
   const auto found = open_library(files, symbols);
   if (!found)
     return config_error(
-        "FLAC, Ogg, Opus and MP3 files need libsndfile, but " + files.front() +
+        "Ogg, Opus, MP3, W64, CAF and NIST files need libsndfile, but " + files.front() +
         " was not found: install it (Debian, Ubuntu: apt install libsndfile1; Fedora, RHEL: dnf install libsndfile; "
         "or pip install soundfile), or name the file in FEEDLINE_LIBSNDFILE");
   library.file = *found;

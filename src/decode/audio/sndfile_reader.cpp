@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "decode/audio/edited_bytes.h"
 #include "decode/audio/mp3_frames.h"
 #include "decode/file_bytes.h"
 
@@ -28,8 +27,6 @@ constexpr std::uint64_t kMp3PreRoll = std::uint64_t{16} * 1152;
 constexpr std::uint64_t kVorbisPreRoll = 16'384;
 constexpr std::size_t kDecodedFrames = 16 << 10;  // frames decoded at a time
 constexpr std::uint64_t kUnknownFrames = std::uint64_t{1} << 60;
-// Bits 4 to 39 of these bytes of a FLAC file are its number of frames.
-constexpr std::size_t kFlacFramesAt = 21, kFlacFramesBytes = 5;
 
 // Returns the frame at which the last page of an Ogg file begins; 0 if the file has one page of samples. In this page,
 // libsndfile (1.2.2) seeks to a wrong frame if the encoder cut the last packet.
@@ -126,7 +123,7 @@ Result<std::unique_ptr<AudioReader>> SndfileReader::open(ByteSource& source, std
   if (begins_with(head, "OggS")) FEEDLINE_CHECK_OK(check_last_page(source, format));
   if (format == "MP3") FEEDLINE_CHECK_OK(reader->complete_mp3());
   FEEDLINE_CHECK_OK(reader->start());
-  if (reader->info_.frames >= kUnknownFrames) FEEDLINE_CHECK_OK(reader->complete_flac());
+  if (reader->info_.frames >= kUnknownFrames) return reader->failed("the header does not state the number of frames");
   return reader;
 }
 
@@ -160,11 +157,6 @@ Result<void> SndfileReader::start() {
   return {};
 }
 
-void SndfileReader::edit(std::uint64_t at, std::uint64_t replaced, std::vector<std::byte> by) {
-  edited_ = std::make_unique<EditedBytes>(*stream_.source, at, replaced, std::move(by));
-  stream_.source = edited_.get();
-}
-
 // libsndfile reads at most the number of frames that it estimates from the size of the file and the bit rate of the
 // first frame. A greater size, with zeros after the end of the file, makes the estimate too large.
 Result<void> SndfileReader::complete_mp3() {
@@ -172,28 +164,6 @@ Result<void> SndfileReader::complete_mp3() {
   constexpr std::int64_t kMostRatio = 64;  // of two bit rates
   if (counted_) stream_.stated_lengths = kMostRatio;
   return {};
-}
-
-// A FLAC file that was written to a pipe has 0 in the 36 bits of its number of frames, and libsndfile cannot seek in
-// it. Decodes it once to count them.
-Result<void> SndfileReader::complete_flac() {
-  if (info_.format != "FLAC") return failed("the header does not state the number of frames");
-  std::uint64_t frames = 0;
-  floats_.resize(kDecodedFrames * info_.channels);
-  for (;;) {
-    const std::int64_t came = library_.readf_float(file_, floats_.data(), kDecodedFrames);
-    if (came <= 0) break;
-    frames += static_cast<std::uint64_t>(came);
-  }
-  if (!stream_.state) return stream_.state;
-  FEEDLINE_TRY(const Bytes head, stream_.source->bytes(0, kFlacFramesAt + kFlacFramesBytes));
-  if (!begins_with(head, "fLaC") || head.size() < kFlacFramesAt + kFlacFramesBytes)
-    return failed("the header does not state the number of frames");
-  std::vector<std::byte> stated(head.begin() + kFlacFramesAt, head.end());
-  stated[0] |= static_cast<std::byte>(frames >> 32 & 15U);
-  for (std::size_t i = 1; i < kFlacFramesBytes; ++i) stated[i] = static_cast<std::byte>(frames >> (32 - 8 * i));
-  edit(kFlacFramesAt, kFlacFramesBytes, std::move(stated));
-  return start();
 }
 
 Result<void> SndfileReader::seek(std::uint64_t frame) {

@@ -39,8 +39,6 @@ class SndfileReader final : public AudioReader {
   static SndfileIo io();
   Result<void> start();
   Result<void> complete_mp3();
-  Result<void> complete_flac();
-  void edit(std::uint64_t at, std::uint64_t replaced, std::vector<std::byte> by);
   Result<void> seek(std::uint64_t frame);
   Result<std::uint64_t> start_of_decoding(std::uint64_t begin);
   template <typename T, typename Read>
@@ -48,7 +46,6 @@ class SndfileReader final : public AudioReader {
   std::unexpected<Error> failed(const std::string& what) const;
 
   const SndfileLibrary& library_;
-  std::unique_ptr<ByteSource> edited_;  // the source with a complete header, if its own does not state the length
   Stream stream_;
   void* file_ = nullptr;
   std::uint64_t next_ = 0;                  // frame

@@ -19,7 +19,7 @@ namespace {
 // Containers of single files. Others, such as playlists, would open further files or network connections.
 constexpr const char* kContainers =
     "matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mpegts,mpeg,avi,flv,live_flv,ogg,asf,ivf,mxf,nut,h264,hevc,obu,av1,m4v,"
-    "mpegvideo,gif,rm,dv,y4m,yuv4mpegpipe";
+    "mpegvideo,gif,rm,dv,y4m,yuv4mpegpipe,aac";
 
 // Codecs whose decoders need no other facts about the stream than an index has.
 constexpr std::array<std::string_view, 27> kCodecs{
@@ -97,7 +97,7 @@ Result<void> Demuxer::open_input() {
   library_.dict_set(&options, "protocol_whitelist", "none", 0);
   const int opened = library_.open_input(&format_, "", nullptr, &options);  // frees the context if it fails
   library_.dict_free(&options);
-  if (opened < 0) return failed("not a video file that can be read", opened);
+  if (opened < 0) return failed("not a media file that can be read", opened);
   const int found = library_.find_stream_info(format_, nullptr);
   if (found < 0) return failed("the file's streams are unreadable", found);
   return {};

@@ -63,7 +63,7 @@ Result<Scan> read_packets(const FfmpegLibrary& library, const VideoFile& source,
     return {};
   };
   const auto note = [&](std::int64_t /*packet*/, const std::string& what) { damage = what; };
-  std::vector<std::byte> buffer;
+  std::vector<std::byte> buffer, last;  // last: the last packet, if it was not decoded
   for (std::int64_t number = 0;; ++number) {
     FEEDLINE_TRY(const auto packet, demuxer->next());
     if (!packet) break;
@@ -88,14 +88,19 @@ Result<Scan> read_packets(const FfmpegLibrary& library, const VideoFile& source,
       scan.skipped = packet->skipped;
       knows_skipped = true;
     }
+    last.clear();
     if (decodes_all || scan.first_packet < 0 || !knows_skipped)
       FEEDLINE_CHECK_OK(decoder.decode(number, packet->bytes, count, note));
+    else
+      last.assign(packet->bytes.begin(), packet->bytes.end());
     if (knows_skipped) continue;
     FEEDLINE_CHECK_OK(heard_decoder.decode(number, packet->bytes, count_heard, note));
     knows_skipped = heard > 0 || number >= kMostSkipped;
     if (heard > 0) scan.skipped = std::accumulate(scan.counts.begin(), scan.counts.end(), std::uint64_t{0}) - heard;
   }
-  FEEDLINE_CHECK_OK(decoder.decode(static_cast<std::int64_t>(stream.packets.size()) - 1, {}, count, note));
+  const auto last_number = static_cast<std::int64_t>(stream.packets.size()) - 1;
+  if (!last.empty()) FEEDLINE_CHECK_OK(decoder.decode(last_number, last, count, note));
+  FEEDLINE_CHECK_OK(decoder.decode(last_number, {}, count, note));
   for (VideoPacket& packet : stream.packets)
     if (stream.is_sequential) packet.offset = 0;
   if (scan.first_packet < 0)
@@ -111,16 +116,18 @@ Result<Scan> read_packets(const FfmpegLibrary& library, const VideoFile& source,
   return scan;
 }
 
-// Sets the count of all packets if times show that each holds as many samples as the first one.
+// Sets the count of all packets if times show that each holds as many samples as the first one; the last one may hold
+// fewer.
 bool are_regular(Scan& scan) {
   if (scan.first_packet != 0) return false;
-  const std::uint64_t each = scan.counts[0];
+  const std::uint64_t each = scan.counts[0], last = scan.counts.back();
   const VideoIndex& stream = scan.track.stream;
   for (std::size_t i = 1; i < scan.times.size(); ++i) {
     const __int128 passed = static_cast<__int128>(scan.times[i] - scan.times[0]) * stream.time_num * scan.track.rate;
     if (passed != static_cast<__int128>(each) * i * stream.time_den) return false;
   }
   std::ranges::fill(scan.counts, each);
+  if (last > 0 && last < each) scan.counts.back() = last;
   return true;
 }
 

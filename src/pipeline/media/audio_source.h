@@ -26,8 +26,7 @@ class AudioSource final : public decode::ByteSource {
 
   std::uint64_t size() const override { return size_; }
   Result<std::span<const std::byte>> bytes(std::uint64_t offset, std::uint64_t count) override;
-  // Identifies the contents by the object's name and version; nullopt: the bytes are in memory.
-  std::optional<std::uint64_t> key() const { return key_; }
+  std::optional<std::uint64_t> key() const override { return key_; }
   std::uint64_t bytes_read() const { return bytes_read_; }  // from storage, since open()
 
  private:

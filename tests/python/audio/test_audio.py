@@ -202,7 +202,7 @@ def wav(data: bytes, stated: int | None = None, code: int = 1, bits: int = 16) -
         (wav(b""), "no samples"),
         (wav(b"\0" * 100)[:30], "fmt chunk"),
         (wav(b"\0" * 100, bits=64), "64 bits"),
-        (b"\0\0\0\x20ftypM4A ", "AAC"),
+        (b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "WMA is not supported"),
     ],
 )
 def test_bad_files_are_named_and_skipped(tmp_path: Path, content: bytes, problem: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import made_videos
 import numpy
 import pytest
 from made_audio import RATE, floats, signal, write_wav
@@ -83,6 +84,49 @@ def test_truncated_and_corrupt_files_are_errors(tmp_path: Path, kind: str, subty
         feedline.files([path])[0]
 
 
+@pytest.mark.parametrize("level", range(9))
+def test_flac_of_every_level_equals_soundfile(tmp_path: Path, level: int) -> None:
+    quiet_then_loud = numpy.linspace(0.0005, 0.9, 3 * 44_100)[:, None] ** 2
+    for subtype, channels in (("PCM_S8", 1), ("PCM_16", 1), ("PCM_16", 2), ("PCM_24", 2), ("PCM_24", 6)):
+        samples = signal(3.0, rate=44_100, channels=channels) / 32768 * quiet_then_loud
+        samples[44_100:88_200, 1:] = samples[44_100:88_200, :1]  # equal channels
+        samples[90_000:100_000] = 0.25
+        path = tmp_path / f"{subtype}{channels}.flac"
+        soundfile.write(path, samples, 44_100, subtype=subtype, compression_level=level / 8)
+        data = feedline.files([path])
+        for dtype in ("float32", "int16"):
+            whole = soundfile.read(path, dtype=dtype, always_2d=True)[0].T
+            numpy.testing.assert_array_equal(data.audio(mono=False, dtype=dtype)[0].audio, whole)
+            for begin in (0, 1, 4095, 4096, 44_100, 89_999, 128_204):
+                part = data.audio(mono=False, dtype=dtype, offset=begin / 44_100, duration=0.09)[0].audio
+                numpy.testing.assert_array_equal(part, whole[:, begin : begin + 3969])
+
+
+@pytest.mark.parametrize(
+    "options", ["-sample_fmt s16", "-sample_fmt s32", "-ac 2", "-frame_size 700", "-max_prediction_order 32"]
+)
+def test_flac_of_ffmpeg_equals_soundfile(tmp_path: Path, options: str) -> None:
+    made_videos.skip_without_ffmpeg()
+    write_wav(tmp_path / "in.wav", signal(2.0))
+    path = tmp_path / "a.flac"
+    made_videos.run("-i", str(tmp_path / "in.wav"), *options.split(), str(path))
+    whole = soundfile.read(path, dtype="float32", always_2d=True)[0].T
+    data = feedline.files([path])
+    numpy.testing.assert_array_equal(data[0].audio, whole)
+    numpy.testing.assert_array_equal(data.audio(mono=False, offset=1.0, duration=0.5)[0].audio, whole[:, 16000:24000])
+
+
+def test_damage_in_flac_names_file_and_time(tmp_path: Path) -> None:
+    path = written(tmp_path, "FLAC", "PCM_16", signal(3.0))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    data = feedline.files([path])
+    with pytest.raises(feedline.DataError, match=r"FLAC: damaged in the frame at 1\.\d+ s of 3\.000 s: .*a\.flac"):
+        data[0]
+    numpy.testing.assert_array_equal(data.audio(offset=2.5)[0].audio, floats(signal(3.0))[:, 40_000:])
+
+
 def test_mp3_without_a_length_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.mp3"
     loud_and_silent = signal(20.0) * (numpy.arange(20 * RATE)[:, None] // RATE % 3 == 0)
@@ -99,7 +143,7 @@ def test_mp3_without_a_length_is_counted(tmp_path: Path) -> None:
     assert soundfile.info(path).frames < samples  # libsndfile's estimate
 
 
-def test_flac_without_a_length_is_decoded_to_the_end(tmp_path: Path) -> None:
+def test_flac_without_a_length_is_counted(tmp_path: Path) -> None:
     path = written(tmp_path, "FLAC", "PCM_16", signal(1.0))
     content = bytearray(path.read_bytes())
     content[21] &= 0xF0
@@ -148,12 +192,12 @@ def test_missing_libraries_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     import subprocess
     import sys
 
-    written(tmp_path / "flac", "FLAC", "PCM_16", signal(0.1))
+    written(tmp_path / "ogg", "OGG", "VORBIS", signal(0.1))
     write_wav(tmp_path / "wav/a.wav", signal(0.1, rate=8000), 8000)
     script = f"""
 import feedline
-flac, wav = {str(tmp_path / "flac")!r}, {str(tmp_path / "wav")!r}
-for action in (lambda: feedline.open(flac), lambda: feedline.open(wav).audio(16000)[0]):
+ogg, wav = {str(tmp_path / "ogg")!r}, {str(tmp_path / "wav")!r}
+for action in (lambda: feedline.open(ogg), lambda: feedline.open(wav).audio(16000)[0]):
     try:
         action()
     except feedline.ConfigError as error:

@@ -13,11 +13,11 @@ from .operations import Fields, Operations
 
 
 class Sound(Operations):
-    """The methods of :class:`Dataset` for audio fields: WAV, FLAC, Ogg Vorbis, Opus, MP3, AIFF and AU files.
+    """The methods of :class:`Dataset` for audio fields: WAV, FLAC, Ogg Vorbis, Opus, MP3, AAC, AIFF and AU files.
 
     Without :meth:`audio`, whole files are delivered with all channels at their own rate; all files must then have the
-    rate and channels of the first one. libsndfile decodes FLAC, Ogg, Opus and MP3, and libsoxr resamples:
-    ``pip install feedline[audio]``, or ``apt install libsndfile1 libsoxr0``.
+    rate and channels of the first one. libsndfile decodes Ogg, Opus and MP3, and libsoxr resamples:
+    ``pip install feedline[audio]``, or ``apt install libsndfile1 libsoxr0``. FFmpeg decodes AAC.
     """
 
     def audio(
