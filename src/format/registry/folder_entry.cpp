@@ -16,7 +16,7 @@
 #include "format/sources/folder_files.h"
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"
-#include "format/tar/packed_folder.h"
+#include "format/sources/packed_folder.h"
 #include "format/tar/tar_entry.h"
 #include "format/tar/tar_format.h"
 #include "format/tar/tar_inspection.h"

@@ -5,7 +5,7 @@
 
 #include "base/guarded.h"
 #include "format/sources/source_list.h"
-#include "format/tar/packed_folder.h"
+#include "format/sources/packed_folder.h"
 #include "storage/storage.h"
 #include "storage/version.h"
 

@@ -17,7 +17,7 @@
 #include "format/sources/image_names.h"
 #include "format/sources/sample_name.h"
 #include "format/sources/source_list.h"
-#include "format/tar/packed_folder.h"
+#include "format/sources/packed_folder.h"
 #include "format/tar/tar_format.h"
 #include "format/tar/tar_header.h"
 #include "format/tar/tar_inspection.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/tar/packed_folder.h"
+#include "format/sources/packed_folder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +14,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::string_view kManifest = "feedline-pack.json";
+constexpr std::string_view kManifest = "feedline-pack.json";               // begins with kManifestPrefix
 constexpr std::string_view kUnfinished = "feedline-pack.unfinished.json";  // for folders in a bucket
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;              // a few hundred bytes per shard
 constexpr std::string_view kTar = ".tar";
@@ -111,9 +111,9 @@ Result<std::optional<PackedFolder>> packed_folder(const std::string& given, cons
     error.error().where.shard = path;
     return error;
   }
-  if (!std::ranges::all_of(manifest->shards, [](const std::string& name) { return name.ends_with(kTar); }))
-    return PackedFolder{};  // MDS shards, whose index.json is written last
   if (!manifest->is_complete || manifest->is_part) return unfinished(folder);
+  if (!std::ranges::all_of(manifest->shards, [](const std::string& name) { return name.ends_with(kTar); }))
+    return PackedFolder{};
   if (manifest->shards.empty())
     return config_error("'" + folder + "' was packed without a shard: its source had no samples");
   for (std::string& name : manifest->shards) name = storage.below(folder, name);

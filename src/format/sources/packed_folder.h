@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "feedline/error.h"
@@ -12,11 +13,14 @@
 
 namespace feedline::format {
 
+// The names of all manifests begin with this prefix: those of ranges of shards and of unfinished folders too.
+inline constexpr std::string_view kManifestPrefix = "feedline-pack.";
+
 // Returns whether the folder has a manifest.
 bool has_manifest(const std::string& folder, const storage::Storage& storage);
 
 struct PackedFolder {
-  std::vector<std::string> tars;  // full paths, in the order of the manifest; empty if the shards are MDS
+  std::vector<std::string> tars;  // full paths, in the order of the manifest; empty if the shards have another format
 };
 // Returns nullopt if the folder has no manifest. Fails with kConfig if packing did not finish, and with kData if the
 // manifest is damaged.
