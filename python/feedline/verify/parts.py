@@ -188,7 +188,8 @@ def _temporary_folder() -> Iterator[Path]:
 def _cannot_write(error: OSError) -> _TemporaryFolderError:
     reason = os.strerror(error.errno or errno.EIO)
     return _TemporaryFolderError(
-        f"verify: cannot write an index into {tempfile.gettempdir()}: {reason}; set TMPDIR to a folder with enough space",
+        f"verify: cannot write an index into {tempfile.gettempdir()}: {reason}; set TMPDIR to a folder with enough "
+        "space",
         errno=error.errno,
     )
 
