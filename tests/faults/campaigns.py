@@ -26,6 +26,7 @@ from .walk import Walk, walk
 _RECORD = Path(__file__).with_name("record.jsonl")
 _MOST_SHOWN = 200
 _KILLS, _REMOTE_FAULTS = 1000, 10_000
+_HANG_WITHOUT_MEMORY_S = 10.0  # many of these runs hang in CPython
 _FAULTS_AT_ONCE = 5000  # of one seed
 _KILLED_PACKS = ("pack tar", "pack parquet", "pack pixels", "pack ranges")  # the others write in the same way
 
@@ -63,8 +64,10 @@ def _begin(options: argparse.Namespace) -> tuple[Children, Path]:
     """Imports what jobs need before children are forked, and makes the jobs' data."""
     import feedline.cli.root
     import feedline.pack.packer
-    import feedline.tokenizing  # noqa: F401
+    import feedline.tokenizing
 
+    for name in feedline.cli.root.root.commands:
+        feedline.cli.root.root.commands[name]  # imports the subcommand
     for name in ("pyarrow.parquet", "tokenizers", "jinja2"):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
@@ -104,6 +107,7 @@ def _kills(options: argparse.Namespace, until: float) -> tuple[dict[str, Any], l
 def _memory(options: argparse.Namespace, until: float) -> tuple[dict[str, Any], list[str]]:
     children, source = _begin(options)
     found, ends = Walk(), Counter[str]()
+    children.hang_s = _HANG_WITHOUT_MEMORY_S
     for job in _chosen(options):
         starve(job, children, source, until, found, ends)
         print(f"{job.name}: {dict(ends)}", flush=True)

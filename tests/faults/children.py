@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import ctypes
 import errno
+import faulthandler
 import os
 import resource
 import select
@@ -22,7 +23,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-HANG_S = 120.0
+HANG_S = 60.0
+_STACKS_S = 5.0
 _SOURCE = Path(__file__).with_name("failing_calls.cpp")
 _COMPILE = ("-std=c++20", "-O1", "-shared", "-fPIC", "-fno-builtin", "-D_GNU_SOURCE")
 
@@ -56,6 +58,7 @@ class Children:
     def __init__(self, folder: Path) -> None:
         self.root, self._work = folder / "root", folder / "work"
         self._work.mkdir(parents=True)
+        self.hang_s = HANG_S
         self._counter, self._log = self._work / "counter", self._work / "calls"
 
     def run(
@@ -82,7 +85,7 @@ class Children:
         child = os.fork()
         if child == 0:
             self._in_child(function, fault, memory, results, output)
-        status, hung = _ended(child, HANG_S if kill_after is None else kill_after)
+        status, hung = _ended(child, self.hang_s if kill_after is None else kill_after, kill_after is None)
         text = output.read_text(errors="replace") if output.exists() else ""
         result = results.read_text() if results.exists() else ""
         return Ended(os.waitstatus_to_exitcode(status), result, text, hung and kill_after is None)
@@ -108,6 +111,7 @@ class Children:
             file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             os.dup2(file, 1)
             os.dup2(file, 2)
+            faulthandler.enable(file)
             if fault is not None:
                 self._arm(fault)
             if memory is not None:
@@ -175,10 +179,15 @@ def _status_of(function: Callable[[], str], results: Path) -> int:
     return 0
 
 
-def _ended(child: int, seconds: float) -> tuple[int, bool]:
-    """Waits for the child, and kills it after this time. Returns its status, and whether it was killed."""
+def _ended(child: int, seconds: float, shows_stacks: bool) -> tuple[int, bool]:
+    """Waits for the child, and kills it after this time. Returns its status, and whether it was killed. With
+    ``shows_stacks``, it first writes the stacks of its Python threads to its output.
+    """
     with contextlib.closing(_Process(child)) as process:
         hung = not process.ends_within(seconds)
+        if hung and shows_stacks:
+            os.kill(child, signal.SIGABRT)
+            process.ends_within(_STACKS_S)
         if hung:
             os.kill(child, signal.SIGKILL)
         return os.waitpid(child, 0)[1], hung

@@ -36,6 +36,7 @@ class Job:
 
     Attributes:
         continues: its writes only save time later, so that it delivers correct samples although they fail.
+        required: paths below the root that it cannot do without even if it continues.
         prepare: makes the root's content before the run.
         same_files: whether a later run restores the bytes of every file. Not if the order of records in a file is that
             of reading, or if an index or a copy may be missing.
@@ -45,6 +46,7 @@ class Job:
     run: Step
     read: Step
     continues: bool = False
+    required: tuple[str, ...] = ()
     prepare: Callable[[Path, Path], None] = lambda source, root: None
     same_files: bool = True
     needs: tuple[str, ...] = ()  # modules
@@ -131,7 +133,8 @@ def _tokenize(name: str, *more: object) -> Job:
 
 
 def _copy(name: str) -> Callable[[Path, Path], None]:
-    return lambda source, root: shutil.copytree(source / name, root / name)
+    """Without indexes, which earlier jobs may have stored next to the source."""
+    return lambda source, root: shutil.copytree(source / name, root / name, ignore=shutil.ignore_patterns(".feedline"))
 
 
 def _pixel_cache(source: Path, root: Path) -> str:
@@ -194,7 +197,8 @@ JOBS = (
     Job("tokens cache", _sequences, _sequences, needs=_TOKENIZER),
     Job("stage", _stage, lambda source, root: _opened(root / "out" / "{000..002}.tar")),
     Job("pixel cache", _pixel_cache, _pixel_cache, same_files=False),
-    Job("storage cache", _storage_cache, _storage_cache, continues=True, same_files=False),
+    Job("storage cache", _storage_cache, _storage_cache, continues=True, required=("cache", "cache/feedline-cache"),
+        same_files=False),
     Job("unpacked copy", _unpacked, _unpacked),
     Job("index", _indexed, _indexed, continues=True, prepare=_copy("tars"), same_files=False),
     Job("index --checkpoints", _of_command("index", "ROOT/large", "--checkpoints"), _crops, prepare=_copy("large")),

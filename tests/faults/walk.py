@@ -109,7 +109,8 @@ def judged(
     else:
         found.errors += 1
         if fault is not None and fault.action != "kill":
-            yield from _bad_error(job, run, fault, str(root))
+            path = os.path.relpath(expected.calls[fault.at - 1][1], root)
+            yield from _bad_error(job.continues and path not in job.required, run, fault, str(root))
     left = children.run(lambda: job.read(source, root))
     if left.hung or left.status not in (0, 2, 3):
         yield f"what it leaves: a reader ends with {left.status}: {left.output[-400:]}"
@@ -165,7 +166,7 @@ def _faults(calls: list[tuple[str, str]]) -> Iterator[Fault]:
             yield Fault(number, "short")
 
 
-def _bad_error(job: Job, run: Ended, fault: Fault, root: str) -> Iterator[str]:
+def _bad_error(continues: bool, run: Ended, fault: Fault, root: str) -> Iterator[str]:
     text = run.output
     if run.status < 0:
         yield f"ends by signal {-run.status}: {text[-400:]}"
@@ -173,7 +174,7 @@ def _bad_error(job: Job, run: Ended, fault: Fault, root: str) -> Iterator[str]:
         yield f"has a traceback: {text[-900:]}"
     elif fault.action == "short":
         yield f"a short write is an error: {text[-400:]}"
-    elif job.continues:
+    elif continues:
         yield f"does not go on: {text[-400:]}"
     else:
         if _REASONS[fault.action] not in text:
