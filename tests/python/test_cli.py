@@ -183,7 +183,7 @@ def threads_of(pid: int) -> str:
 def test_missing_memory_is_reported(
     error: Exception, what: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **options: object) -> None:
         raise error
 
     monkeypatch.setattr(feedline, "inspect", fails)
