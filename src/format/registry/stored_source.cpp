@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "format/sources/source_list.h"
 #include "format/sources/packed_folder.h"
+#include "format/sources/source_list.h"
 #include "storage/storage.h"
 #include "storage/version.h"
 
