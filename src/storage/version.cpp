@@ -28,9 +28,11 @@ std::string described(const Version& version) {
 
 Result<void> check_version(const std::string& name, const Version& indexed, const Version& now) {
   if (now == indexed) return {};
-  auto error = storage_error("the file has changed between index and read: indexed as " + described(indexed) +
-                                 ", it is " + described(now) + "; open the dataset again to rebuild the index",
-                             0);
+  const std::string before = described(indexed), after = described(now);
+  auto error =
+      storage_error("the file has changed between index and read: indexed as " + before + ", it is " +
+                        (after == before ? "another version" : after) + "; open the dataset again to rebuild the index",
+                    0);
   error.error().where.shard = name;
   return error;
 }

@@ -386,6 +386,25 @@ def pixel_memory(pid: int) -> dict[int, int]:
     return found
 
 
+def test_a_limit_of_address_space_is_named(folder: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    program = """
+        import resource, sys, feedline
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        train = feedline.open(sys.argv[1]).resize((8, 8))
+        try:
+            train.cache(sys.argv[2], budget=1 << 40).loader(1, num_workers=1, output="numpy")
+        except feedline.StorageError as error:
+            print(error)
+        with train.cache(sys.argv[2], budget=1 << 20).loader(1, num_workers=1, output="numpy") as loader:
+            print(sum(1 for _ in loader))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(folder), str(tmp_path / "pixels")]
+    environment |= {"OPENBLAS_NUM_THREADS": "1"}  # each thread reserves address space
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANG_S, check=False)
+    assert "(ulimit -v), or pass a smaller budget: Cannot allocate memory" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1] == "21", done.stderr
+
+
 def test_ranks_share_one_copy_and_it_goes_with_them(folder: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     program = """
         import sys, feedline

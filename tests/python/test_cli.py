@@ -27,6 +27,7 @@ from fields.made_fields import npy
 import feedline
 from feedline import packing
 from feedline.bench import orders
+from feedline.cli import root
 from feedline.data.inspect import stored_images
 
 COMMAND = [sys.executable, "-c", "import sys; from feedline.cli import main; sys.exit(main())"]
@@ -174,6 +175,20 @@ def threads_of(pid: int) -> str:
         with contextlib.suppress(OSError):  # it has ended
             names.append((thread / "comm").read_text())
     return "".join(names)
+
+
+@pytest.mark.parametrize(
+    ("error", "what"), [(MemoryError(), "memory"), (RuntimeError("can't start new thread"), "memory or threads")]
+)
+def test_missing_memory_is_reported(
+    error: Exception, what: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(feedline, "inspect", fails)
+    assert root.run(["inspect", str(folder)]) == 3
+    assert capsys.readouterr().err.startswith(f"feedline: not enough {what}: raise the limits (ulimit -v")
 
 
 def test_interrupting_ends_with_130(folder: Path) -> None:

@@ -57,6 +57,25 @@ def stored_bytes(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
+@pytest.mark.parametrize("to", ["wds", "tfrecord", "parquet"])
+def test_a_folder_that_pack_has_not_finished_is_refused(to: str, folder: Path, tmp_path: Path) -> None:
+    skip_without_writer(to)
+
+    def interrupt(done: int, total: int) -> None:
+        if done == total:
+            raise KeyboardInterrupt
+
+    options: Any = {"to": to, "samples_per_shard": 8, "num_workers": 1}
+    with pytest.raises(KeyboardInterrupt):
+        packing.pack(folder, tmp_path / "out", progress=interrupt, **options)
+    with pytest.raises(feedline.ConfigError, match="did not finish"):
+        feedline.open(tmp_path / "out")
+    with pytest.raises(feedline.ConfigError, match="did not finish"):
+        feedline.inspect(tmp_path / "out")
+    packing.pack(folder, tmp_path / "out", **options)
+    assert len(feedline.open(tmp_path / "out")) == 21
+
+
 @pytest.mark.parametrize("to", FORMATS)
 def test_a_folder_keeps_its_pixels_labels_and_order(to: str, folder: Path, tmp_path: Path) -> None:
     skip_without_writer(to)

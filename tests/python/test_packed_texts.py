@@ -211,6 +211,17 @@ def test_one_process_writes_and_the_others_wait(tmp_path: Path, dies: bool) -> N
     assert 30 <= len(calls) < (50 if dies else 33)
 
 
+def test_parts_that_a_killed_process_left_are_removed(tmp_path: Path) -> None:
+    tokens = chats(tmp_path)
+    expected = batches(tokens.pack_sequences(128))
+    (index,) = (tmp_path / "cache").rglob("train.idx")
+    left = index.with_name("train.tokenize.unfinished")
+    left.mkdir()
+    (left / "000000.tokens").touch()
+    assert batches(tokens.pack_sequences(128)) == expected
+    assert not left.exists()
+
+
 def test_a_long_run_shows_its_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

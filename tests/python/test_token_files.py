@@ -392,6 +392,10 @@ def test_a_full_disk_is_named(tmp_path: Path, corpus: Path, monkeypatch: pytest.
             feedline.StorageError, match=r"cannot write .*out: No space left on device\. Finished parts"
         ):
             tokenize(corpus, tmp_path / "out", tokenizer=Words(), num_workers=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(state, "write_durably", full)  # of the arguments, at the start
+        with pytest.raises(feedline.StorageError, match=r"cannot write .*other: No space left on device"):
+            tokenize(corpus, tmp_path / "other", tokenizer=Words(), num_workers=1)
     assert not (tmp_path / "out.idx").exists() and not list(tmp_path.glob("*.unfinished.*"))
     assert tokenize(corpus, tmp_path / "out", tokenizer=Words(), num_workers=1).parts_found == 1
 

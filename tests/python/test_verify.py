@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from range_server import serving
 
 import feedline
 from feedline import packing, verifying
+from feedline.record.journal import Journal
+from feedline.verify import parts
 from feedline.verifying import Verification
 
 
@@ -230,6 +234,54 @@ def test_it_continues_where_it_was_killed(shards: list[Path], tmp_path: Path, en
     with pytest.raises(feedline.ConfigError, match="is not a journal"):
         verifying.verify(shards, resume=state)
     assert state.read_text() == "my diary\n"
+
+
+def test_a_shard_that_could_not_be_read_is_read_again(shards: list[Path], tmp_path: Path) -> None:
+    state, away = tmp_path / "state", tmp_path / "away"
+    shards[1].rename(away)
+    shards[1].mkdir()
+    assert set(codes(verifying.verify(shards, resume=state))) == {"unreadable_shard"}
+    shards[1].rmdir()
+    away.rename(shards[1])
+    verified = verifying.verify(shards, resume=state)
+    assert verified.sound and verified.parts_found == 2
+
+
+def test_a_folder_of_temporary_files_that_cannot_be_written_is_not_a_fault_of_a_shard(
+    shards: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    with pytest.raises(feedline.StorageError, match=r"cannot write an index into .*file: Not a directory; set TMPDIR"):
+        verifying.verify(shards, resume=tmp_path / "state")
+    monkeypatch.undo()
+    assert verifying.verify(shards, resume=tmp_path / "state").parts_found == 0
+
+    def fails(work: Any, name: str, index: str | None = None) -> Any:
+        if index is None:
+            return opens(work, name)
+        raise feedline.StorageError("cannot write", errno=errno.ENOSPC, shard=f"{index}/000.tar.feedline-index")
+
+    opens = parts.Work.open
+    monkeypatch.setattr(parts.Work, "open", fails)
+    with pytest.raises(feedline.StorageError, match="No space left on device; set TMPDIR"):
+        verifying.verify(shards)
+
+
+def test_progress_that_cannot_be_written_is_reported(tmp_path: Path, environment: dict[str, str]) -> None:
+    script = (
+        "import resource\nfrom pathlib import Path\nfrom feedline.record.journal import Journal\n"
+        f"with Journal(Path({str(tmp_path / 'state')!r}), {{'head': 1}}, 'verify') as journal:\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))\n"
+        "    journal.append({'line': 'x' * 100})\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
+    assert f"StorageError: verify: {tmp_path / 'state'} cannot be written: File too large" in done.stderr
+    assert "During handling" not in done.stderr
+    with Journal(tmp_path / "state", {"head": 1}, "verify") as journal:
+        assert journal.lines == []
+    with pytest.raises(feedline.ConfigError, match="is not a journal"):
+        Journal(Path("/dev/zero"), {"head": 1}, "verify")
 
 
 def test_orders_of_ranks_are_those_of_loaders(train: feedline.Dataset) -> None:

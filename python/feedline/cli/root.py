@@ -76,6 +76,9 @@ def _show_version(context: click.Context, option: click.Parameter, is_wanted: bo
         context.exit()
 
 
+_NO_THREAD = "can't start new thread"  # of CPython
+
+
 @click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version."
@@ -108,6 +111,12 @@ def run(arguments: list[str]) -> int:
     except (feedline.Error, OSError) as error:
         _show(error)
         return exit_codes.of(error)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and _NO_THREAD not in str(error):
+            raise
+        what = "memory" if isinstance(error, MemoryError) else "memory or threads"
+        click.echo(f"feedline: not enough {what}: raise the limits (ulimit -v, ulimit -u, the container's)", err=True)
+        return exit_codes.FAILED
 
 
 def _differ_in_a_number(arguments: list[str]) -> bool:

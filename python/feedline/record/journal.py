@@ -5,9 +5,11 @@ killed.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +42,13 @@ class Journal:
         try:
             self._lock()
             self._read(json.loads(json.dumps(head)))
+        except OSError as error:
+            self.close()
+            if isinstance(error, StorageError):
+                raise
+            raise StorageError(f"{where}: {path} cannot be resumed: {error.strerror}", errno=error.errno) from None
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     def append(self, line: dict[str, Any]) -> None:
@@ -55,7 +62,8 @@ class Journal:
             ) from None
 
     def close(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # data that append() could not write, which it has reported
+            self._file.close()
 
     def __enter__(self) -> Journal:
         return self
@@ -70,7 +78,8 @@ class Journal:
             raise ConfigError(f"{self._where}: another process is writing {self._path}") from None
 
     def _read(self, head: dict[str, Any]) -> None:
-        if os.fstat(self._file.fileno()).st_size > _MOST_BYTES:
+        status = os.fstat(self._file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
             raise self._foreign()
         self._file.seek(0)
         lines, end = [], 0

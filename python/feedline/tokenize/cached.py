@@ -93,6 +93,8 @@ def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any], *, s
                         _fill(files, documents, function, arguments)
                     except DataError as error:
                         raise _with_advice(error) from error.__cause__
+    elif files.folder.exists():
+        files.clear()  # left by a process that was killed after it had written the tokens
     engine = open_source(str(files.idx))._engine
     if not isinstance(function, ImageChatTokens):
         return Stored(engine, None)

@@ -156,27 +156,27 @@ def write(
         skipped = [Skipped(**one) for one in done["skipped"]]
         counts = done["documents"], done["tokens"], done["dtype"], sum(done["bytes"].values()), done["empty"]
         return Report(str(files.prefix), *counts, len(parts), len(parts), skipped)
-    with files.locked():
-        files.begin(wanted)
-        found = {part.number: one for part in parts if (one := part_files.finished(files.folder, part.number))}
-        missing = [part for part in parts if part.number not in found]
-        job = Job(documents, function, dtype, skips, str(files.folder))
-        try:
+    try:
+        with files.locked():
+            files.begin(wanted)
+            found = {part.number: one for part in parts if (one := part_files.finished(files.folder, part.number))}
+            missing = [part for part in parts if part.number not in found]
+            job = Job(documents, function, dtype, skips, str(files.folder))
             made = workers.made(job, missing, num_workers) if on is None else _made_on(on, job, missing)
             reports = _all_made(made, dict(found), len(parts), progress)
             if not any(report.tokens for report in reports):
                 raise part_files.no_tokens(documents.shown, function.field)
             files.publish(wanted, reports, dtype)
-        except Error:
-            raise
-        except OSError as error:
-            raise StorageError(
-                f"{_WHERE}: cannot write {files.prefix}: {error.strerror or error}. Finished parts are complete: the "
-                "same call resumes after them",
-                errno=error.errno,
-                shard=str(files.prefix),
-            ) from error
-        files.clear()
+            files.clear()
+    except Error:
+        raise
+    except OSError as error:
+        raise StorageError(
+            f"{_WHERE}: cannot write {files.prefix}: {error.strerror or error}. Finished parts are complete: the "
+            "same call resumes after them",
+            errno=error.errno,
+            shard=str(files.prefix),
+        ) from error
     return Report(
         output=str(files.prefix),
         documents=sum(report.documents for report in reports),

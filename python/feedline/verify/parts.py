@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import errno
 import os
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,6 +50,10 @@ class Result:
         self.indices = None if seen.indices == list(indices) else seen.indices
         self.findings += seen.findings
 
+    def is_unreadable(self) -> bool:
+        """Returns whether some data could not be read, which may succeed later."""
+        return any(finding.code in ("unreadable_shard", "unreadable_sample") for finding in self.findings)
+
     def line(self) -> dict[str, Any]:
         stored = {name: value for name, value in vars(self).items() if name != "found"}
         return stored | {
@@ -85,8 +92,15 @@ class Work(NamedTuple):
         return shard.open(**self.cache, listing_age=0)
 
 
+class _TemporaryFolderError(StorageError):
+    """The folder of a new index cannot be written: not an error of the shard."""
+
+
 def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: list[int], wanted: Sum | None) -> Result:
-    """Verifies one shard. Errors that the shard causes are not raised, but returned as findings."""
+    """Verifies one shard. Errors that the shard causes are not raised, but returned as findings.
+
+    Raises StorageError if the folder for temporary files cannot be written.
+    """
     shown = os.fsdecode(name)
     result = Result(shown, stamp)
     try:
@@ -101,6 +115,8 @@ def verify_shard(work: Work, name: bytes, stored: _engine.StoredObject, stamp: l
         elif all(finding.severity != "error" for finding in result.findings) or inspected.samples:
             _read_shard(work, result)
         stored.check_unchanged()
+    except _TemporaryFolderError:
+        raise
     except StorageError as error:
         result.findings.append(found_error("unreadable_shard", error, shard=shown))
     except (ConfigError, DataError) as error:
@@ -142,15 +158,40 @@ def _compare_index(work: Work, result: Result, checked: _engine.Dataset) -> None
     """Compares the index with which `checked` was opened to a new index."""
     shard = Path(local_path(result.name))
     stored = shard.parent / INDEX_FOLDER / (shard.name + INDEX_SUFFIX)
-    with tempfile.TemporaryDirectory(prefix="feedline-verify-") as folder:
-        opened = work.open(result.name, folder)
+    with _temporary_folder() as folder:
+        opened = work.open(result.name, str(folder))
         same = opened.fingerprint == checked.fingerprint
-        made = list(Path(folder).rglob("*" + INDEX_SUFFIX))
+        made = list(folder.rglob("*" + INDEX_SUFFIX))
         if same and len(made) == 1 and not work.spec.index_directory and stored.is_file():
             same = made[0].read_bytes() == stored.read_bytes()
     if not same:
         text = f"the stored index of {result.name} does not match its contents"
         result.findings.append(found("index_differs", "error", text, shard=result.name))
+
+
+@contextlib.contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    try:
+        with tempfile.TemporaryDirectory(prefix="feedline-verify-", ignore_cleanup_errors=True) as folder:
+            try:
+                yield Path(folder)
+            except StorageError as error:
+                if str(error.shard or "").startswith(folder):
+                    raise _cannot_write(error) from None
+                raise
+    except StorageError:
+        raise
+    except OSError as error:
+        raise _cannot_write(error) from None
+
+
+def _cannot_write(error: OSError) -> _TemporaryFolderError:
+    reason = os.strerror(error.errno or errno.EIO)
+    return _TemporaryFolderError(
+        f"verify: cannot write an index into {tempfile.gettempdir()}: {reason}; set TMPDIR to a folder with enough "
+        "space",
+        errno=error.errno,
+    )
 
 
 def verify_slice(work: Work, dataset: _engine.Dataset, name: str, indices: range, stamp: list[int]) -> Result:

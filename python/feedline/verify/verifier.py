@@ -177,7 +177,7 @@ class _Verifier:
         """Adds the results of all parts, which may come in any order."""
         results: dict[int, Result] = {}
         for number, result in made:
-            if self._journal is not None and not result.found:
+            if self._journal is not None and not result.found and not result.is_unreadable():
                 self._journal.append(result.line())
             results[number] = result
             self._progress(len(results), parts)

@@ -8,7 +8,7 @@
 
 #include "format/lmdb/lmdb_format.h"
 #include "format/lmdb/lmdb_inspection.h"
-#include "format/shards/packed_folder.h"
+#include "format/sources/packed_folder.h"
 #include "format/sources/source_list.h"
 
 namespace feedline::format {

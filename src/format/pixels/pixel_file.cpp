@@ -15,6 +15,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,10 +109,18 @@ Result<bool> join(const FileDescriptor& fd, const std::string& name, const Pixel
   return true;
 }
 
+bool has_limited_addresses() {
+  struct ::rlimit limit;
+  return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+// Maps what the file may have after other processes with larger budgets have filled it. If `ulimit -v` limits
+// addresses, maps only what this process may fill: other records are then missing, and their samples are decoded.
 Result<PixelStore::Extent> extent_of(const std::string& name, const FileDescriptor& fd, std::uint64_t budget) {
   FEEDLINE_TRY(const std::uint64_t room, cache::room_for(fd, name));
   const std::uint64_t most = std::min(room + kPageBytes, kMostMapped);
-  return PixelStore::Extent{most, budget == 0 ? most : std::min(budget, most)};
+  const std::uint64_t capacity = budget == 0 ? most : std::min(budget, most);
+  return PixelStore::Extent{has_limited_addresses() ? capacity : most, capacity};
 }
 
 Result<std::unique_ptr<PixelStore>> checked(Result<std::unique_ptr<PixelStore>> store, const PixelContents& contents) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -73,6 +74,10 @@ Result<void> PixelStore::map_all() {
   // reads from this range.
   void* data = ::mmap(nullptr, extent_.mapped - data_offset_, PROT_READ, MAP_SHARED | MAP_NORESERVE, file_.get(),
                       static_cast<off_t>(data_offset_));
+  if (data == MAP_FAILED && errno == ENOMEM)
+    return storage::file_error("cannot map " + std::to_string(extent_.mapped - data_offset_) +
+                                   " bytes; raise the limit of address space (ulimit -v), or pass a smaller budget",
+                               name_, ENOMEM);
   if (data == MAP_FAILED) return storage::file_error("cannot map", name_, errno);
   data_ = static_cast<const std::byte*>(data);
   if (kind_ != Kind::kMemory) verified_ = std::vector<std::atomic<std::uint64_t>>((contents_.samples + 63) / 64);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/guarded.h"
-#include "format/shards/packed_folder.h"
+#include "format/sources/packed_folder.h"
 #include "format/sources/source_list.h"
 #include "storage/storage.h"
 #include "storage/version.h"

@@ -8,6 +8,7 @@
 #include "format/sources/glob.h"
 #include "format/sources/image_names.h"
 #include "format/sources/index_names.h"
+#include "format/sources/packed_folder.h"
 #include "format/sources/split_names.h"
 
 namespace feedline::format {
@@ -144,7 +145,13 @@ Result<std::vector<std::string>> files_of_folder(const std::string& given, const
                                                  const IsDataFile& is_data, std::string_view end) {
   const std::string folder = without_slash(given);
   Paths paths;
-  FEEDLINE_CHECK_OK(collect(folder, "", storage, is_data, 0, paths));
+  bool is_packed = false;
+  const auto take = [&](std::string_view name) {
+    is_packed |= name.starts_with(kManifestPrefix);
+    return is_data(name);
+  };
+  FEEDLINE_CHECK_OK(collect(folder, "", storage, take, 0, paths));
+  if (is_packed) FEEDLINE_CHECK_OK(packed_folder(folder, storage));  // otherwise, save the requests
   if (paths.empty())
     return config_error("the folder '" + folder + "' has no file " +
                         (end.empty() ? "of this format" : "that ends in '" + std::string(end) + "'"));

@@ -24,8 +24,8 @@ std::optional<std::string> first_data_file(const std::string& folder, const stor
 
 // Returns the full paths of all data files in sorted order, if the folder has only one split (split_names.h). `end` is
 // the suffix of patterns in messages, such as ".parquet". Fails with kConfig if there are no files, or if there are
-// several splits; the error lists a source for each split. Fails with kData if files of a numbered set ("-of-") are
-// missing.
+// several splits, in which case the error lists a source for each split, or if `feedline pack` has not finished writing
+// the folder. Fails with kData if files of a numbered set ("-of-") are missing.
 Result<std::vector<std::string>> files_of_folder(const std::string& folder, const storage::Storage& storage,
                                                  const IsDataFile& is_data, std::string_view end);
 

@@ -12,10 +12,10 @@
 
 #include "format/compression/compression.h"
 #include "format/index/plain_copy.h"
-#include "format/shards/packed_folder.h"
 #include "format/sources/folder_files.h"
 #include "format/sources/glob.h"
 #include "format/sources/image_names.h"
+#include "format/sources/packed_folder.h"
 #include "format/sources/sample_name.h"
 #include "format/sources/source_list.h"
 #include "format/tar/tar_format.h"

@@ -13,6 +13,9 @@
 
 namespace feedline::format {
 
+// The names of all manifests begin with this prefix: those of ranges of shards and of unfinished folders too.
+inline constexpr std::string_view kManifestPrefix = "feedline-pack.";
+
 // Returns whether the folder has a manifest.
 bool has_manifest(const std::string& folder, const storage::Storage& storage);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/shards/packed_folder.h"
+#include "format/sources/packed_folder.h"
 
 #include <gtest/gtest.h>
 
 #include "feedline/stored_source.h"
+#include "format/sources/folder_files.h"
 #include "format/tar/tar_format_fixture.h"
 
 namespace feedline::format {
@@ -95,7 +96,19 @@ TEST_P(PackedFolderTest, ADamagedManifestIsNamed) {
   }
 }
 
-TEST_P(PackedFolderTest, OtherShardsHaveAnIndexOfTheirOwn) {
+TEST_P(PackedFolderTest, UnfinishedFoldersOfOtherShardsAreRefused) {
+  const auto is_parquet = [](std::string_view name) { return name.ends_with(".parquet"); };
+  const auto files = [&] { return files_of_folder(packed(), *options().storage, is_parquet, ".parquet"); };
+  folder_.write("packed/000000.parquet", "");
+  manifest(R"({"shards": [{"name": "000000.parquet"}], "complete": false})");
+  ASSERT_FALSE(files());
+  EXPECT_CONTAINS(files().error().what, "did not finish");
+  manifest(R"({"shards": [{"name": "000000.parquet"}], "complete": true})");
+  ASSERT_TRUE(files());
+  EXPECT_EQ(*files(), (Names{packed("/000000.parquet")}));
+}
+
+TEST_P(PackedFolderTest, OtherShardsAreFoundByTheirFormats) {
   manifest(R"({"shards": [{"name": "shard.00000.mds"}], "complete": true})");
   const auto found = packed_folder(packed(), *options().storage);
   ASSERT_TRUE(found && *found);

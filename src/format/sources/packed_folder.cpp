@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/shards/packed_folder.h"
+#include "format/sources/packed_folder.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +14,7 @@
 namespace feedline::format {
 namespace {
 
-constexpr std::string_view kManifest = "feedline-pack.json";
+constexpr std::string_view kManifest = "feedline-pack.json";               // begins with kManifestPrefix
 constexpr std::string_view kUnfinished = "feedline-pack.unfinished.json";  // for folders in a bucket
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30U;              // a few hundred bytes per shard
 constexpr std::string_view kTar = ".tar";
@@ -75,9 +75,12 @@ std::unexpected<Error> unfinished(const std::string& folder) {
 
 // Matches "feedline-pack.000000-000009.json", the manifest of a range of shards.
 bool is_range_name(std::string_view name) {
-  constexpr std::string_view kBegin = "feedline-pack.", kEnd = ".json";
-  if (name.size() <= kBegin.size() + kEnd.size() || !name.starts_with(kBegin) || !name.ends_with(kEnd)) return false;
-  const std::string_view range = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
+  constexpr std::string_view kEnd = ".json";
+  if (name.size() <= kManifestPrefix.size() + kEnd.size() || !name.starts_with(kManifestPrefix) ||
+      !name.ends_with(kEnd))
+    return false;
+  const std::string_view range =
+      name.substr(kManifestPrefix.size(), name.size() - kManifestPrefix.size() - kEnd.size());
   return range.contains('-') && range.find_first_not_of("0123456789-") == range.npos;
 }
 
