@@ -11,8 +11,6 @@
 #include <utility>
 
 #include "base/nested_mark.h"
-#include "decode/audio/audio_reader.h"
-#include "decode/image_formats.h"
 #include "format/columnar/number_copy.h"
 #include "format/columnar/tensor_type.h"
 #include "format/field_kind.h"
@@ -124,27 +122,6 @@ Result<void> make_converted(const PickedColumn& choice, const TableCell& cell, s
   return {};
 }
 
-std::string_view end_of(FieldKind kind, Bytes bytes) {
-  switch (kind) {
-    case FieldKind::kInteger:
-      return "cls";
-    case FieldKind::kText:
-      return "txt";
-    case FieldKind::kJson:
-      return "json";
-    case FieldKind::kBytes:
-    case FieldKind::kVideo:
-      return "bin";
-    case FieldKind::kImage:
-    case FieldKind::kMask:
-      return decode::extension_to_store(bytes);
-    case FieldKind::kAudio:
-      return decode::audio_extension_to_store(bytes);
-    default:
-      return bytes.empty() || bytes.front() == std::byte{0x93} ? "npy" : "json";
-  }
-}
-
 }  // namespace
 
 Result<TableCell> read_cell(const ColumnTable& table, const std::shared_ptr<const storage::Reader>& reader,
@@ -249,9 +226,7 @@ Result<std::vector<SampleFiles::File>> files_of(const std::vector<PickedColumn>&
       bytes.assign(std::as_bytes(std::span(text)).begin(), std::as_bytes(std::span(text)).end());
     }
     if (fields[i].array) bytes = memory::npy_file(*fields[i].array, fields[i].bytes);
-    const std::string end(end_of(kind, bytes));
-    const bool may_be_short = kind == FieldKind::kImage || kind == FieldKind::kInteger;
-    files.add(plain_name(description.name) + "." + end, may_be_short ? end : "", std::move(bytes));
+    files.add_value(description.name, kind, std::move(bytes));
   }
   auto made = files.take();
   if (made.empty()) return data_error("the row has no value in any of its fields", "format");

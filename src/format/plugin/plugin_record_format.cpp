@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "decode/audio/audio_reader.h"
-#include "decode/image_formats.h"
 #include "format/checksum.h"
 #include "format/field_kind.h"
 #include "format/shards/each_shard.h"
@@ -30,28 +28,6 @@ std::string names_of_fields(const feedline_format_v1& format) {
   return names;
 }
 
-std::string_view extension_of(FieldKind kind, Bytes bytes) {
-  switch (kind) {
-    case FieldKind::kImage:
-    case FieldKind::kMask:
-      return decode::extension_to_store(bytes);
-    case FieldKind::kAudio:
-      return decode::audio_extension_to_store(bytes);
-    case FieldKind::kInteger:
-      return "cls";
-    case FieldKind::kText:
-      return "txt";
-    case FieldKind::kJson:
-      return "json";
-    case FieldKind::kArray:
-    case FieldKind::kBoxes:
-    case FieldKind::kKeypoints:
-      return "npy";
-    default:
-      return "bin";
-  }
-}
-
 // Adds the file of a value to a packed sample.
 void add_file(const feedline_field& field, const feedline_bytes& value, MemberFiles& files) {
   const FieldKind kind = *field_kind_of(field.kind);
@@ -63,9 +39,7 @@ void add_file(const feedline_field& field, const feedline_bytes& value, MemberFi
     number = std::to_string(integer);
     bytes = std::as_bytes(std::span(number));
   }
-  const std::string end(extension_of(kind, bytes));
-  const bool has_short_name = kind == FieldKind::kImage || kind == FieldKind::kInteger;
-  files.add(plain_name(field.name) + "." + end, has_short_name ? end : "", {bytes.begin(), bytes.end()});
+  files.add_value(field.name, kind, {bytes.begin(), bytes.end()});
 }
 
 std::vector<std::string> stems_of(const std::vector<std::unique_ptr<PluginShard>>& shards) {

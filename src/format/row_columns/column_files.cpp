@@ -67,19 +67,7 @@ class FileWriter {
       default:
         break;
     }
-    if (field == nullptr) return "bin";
-    switch (field->kind) {
-      case FieldKind::kInteger:
-        return "cls";
-      case FieldKind::kText:
-        return "txt";
-      case FieldKind::kJson:
-        return "json";
-      case FieldKind::kArray:
-        return "npy";
-      default:
-        return "bin";
-    }
+    return field == nullptr ? "bin" : extension_of(field->kind, value);
   }
 
   Parsed<void> add_number(const Column& column, const FieldDescription* field, Bytes value) {
