@@ -87,7 +87,7 @@ def rows(engine: _engine.Dataset, table: TableValues | None) -> Iterator[dict[st
         yield dict(zip(shown, row, strict=True))
 
 
-def _parsed(field: str, values: Iterable[bytes | None]) -> Iterator[Any]:
+def _parsed(field: str, values: Iterable[Any]) -> Iterator[Any]:
     for sample, stored in enumerate(values):
         yield None if stored is None else _engine.json_value(stored, field, sample)
 
