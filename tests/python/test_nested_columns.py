@@ -333,3 +333,13 @@ def test_dictionaries_in_lists(tmp_path: pathlib.Path, compression: str | None) 
     expected = table.to_pylist()
     for index in (2, 0, 4, 1, 3):
         assert dataset[index]._asdict() == expected[index]
+
+
+@pytest.mark.parametrize("name", ["snappy.parquet", "zstd.arrow"])
+def test_filters_of_samples_with_bytes_in_lists(tmp_path: pathlib.Path, name: str) -> None:
+    rows = [{"id": i, "images": [{"bytes": b"\xff", "path": None}] * (i % 3), "blobs": [b"\xff"] * i} for i in range(9)]
+    WRITERS[name](pa.Table.from_pylist(rows), tmp_path / name)
+    dataset = feedline.open(tmp_path / name)
+    assert [row.id for row in dataset.filter(lambda row: row["id"] > 6)] == [7, 8]
+    assert [row.id for row in dataset.filter(lambda row: len(row["images"]) == 2)] == [2, 5, 8]
+    assert [row.id for row in dataset.filter(lambda row: row["blobs"] == [b"\xff"])] == [1]

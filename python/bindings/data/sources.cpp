@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -210,6 +211,13 @@ void bind_sources(nb::module_& module) {
   module.def("split", &parts_of, "dataset"_a, "counts"_a, "seed"_a, "classes"_a);
   module.def("repeat", &repeated, "dataset"_a, "times"_a);
   module.def("numbers", &numbers_of, "dataset"_a, "field"_a);
+  module.def(
+      "json_value",
+      [](const nb::bytes& stored, const std::string& field, std::uint64_t sample) {
+        const std::span bytes(static_cast<const std::byte*>(stored.data()), stored.size());
+        return stored_row(bytes, Content::kJson, field, sample);
+      },
+      "stored"_a, "field"_a, "sample"_a, nb::sig("def json_value(stored: bytes, field: str, sample: int) -> Any"));
   module.def("values", &values_of, "dataset"_a, "fields"_a,
              nb::sig("def values(dataset: Dataset, fields: collections.abc.Sequence[str]) -> "
                      "list[list[int | float | bytes | None]]"));

@@ -102,9 +102,9 @@ class FileFields:
 
         column.require_values("every row needs a path")
         assert column.cells is not None
-        times = [numpy.asarray(values, numpy.float64).tobytes() for values in (begins, durations)]
+        first, length = (numpy.asarray(values, numpy.float64).tobytes() for values in (begins, durations))
         of_rows = numpy.asarray(channels, numpy.int32).tobytes() if any(one >= 0 for one in channels) else None
-        self.columns.add_audio(name, self._root, column.cells, *times, of_rows)
+        self.columns.add_audio(name, self._root, column.cells, first, length, of_rows)
         self.names.append(name)
 
     def _add_files(

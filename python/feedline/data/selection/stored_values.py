@@ -75,8 +75,6 @@ def rows(engine: _engine.Dataset, table: TableValues | None) -> Iterator[dict[st
 
     A field that a sample lacks is None. Images, arrays and bytes are not in the dict.
     """
-    import json  # only filters need it
-
     kinds = {name: kind for name, kind in ((row[0], row[1]) for row in engine.roles()) if kind in _KINDS}
     columns = dict(zip(kinds, _engine.values(engine, list(kinds)), strict=True)) if kinds else {}
     shown: dict[str, Iterable[Any]] = {"key": map(engine.key, range(len(engine)))}
@@ -84,11 +82,14 @@ def rows(engine: _engine.Dataset, table: TableValues | None) -> Iterator[dict[st
     for name, values in columns.items():
         if kinds[name] == "array" and all(value is None for value in values):
             continue
-        shown[name] = map(_as_text, values)
-        if kinds[name] == "json":
-            shown[name] = (None if text is None else json.loads(text) for text in shown[name])
+        shown[name] = _parsed(name, values) if kinds[name] == "json" else map(_as_text, values)
     for row in zip(*shown.values(), strict=True):
         yield dict(zip(shown, row, strict=True))
+
+
+def _parsed(field: str, values: Iterable[Any]) -> Iterator[Any]:
+    for sample, stored in enumerate(values):
+        yield None if stored is None else _engine.json_value(stored, field, sample)
 
 
 def _as_text(value: Any) -> Any:
