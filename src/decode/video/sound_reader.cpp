@@ -15,6 +15,22 @@ namespace {
 
 constexpr std::int64_t kFromStart = 30, kBefore = 1;  // seconds
 
+// The packets to decode: from `from` on, so that those from `first` to `last` are exact.
+struct Packets {
+  std::uint32_t from = 0, first = 0, last = 0;
+};
+
+Packets packets_of(const SoundTrack& track, std::int64_t begin, std::int64_t end) {
+  // the packet that holds a sample is the last one that begins no later
+  const auto packet_of = [&](std::int64_t sample) {
+    const auto& packets = track.stream.packets;
+    const auto next = std::ranges::upper_bound(packets, sample, {}, &VideoPacket::pts);
+    return static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(next - packets.begin() - 1, 0));
+  };
+  const std::int64_t rate = track.rate;
+  return {begin < kFromStart * rate ? 0 : packet_of(begin - kBefore * rate), packet_of(begin), packet_of(end - 1)};
+}
+
 }  // namespace
 
 SoundReader::SoundReader(const FfmpegLibrary& library, std::shared_ptr<const SoundTrack> track, const VideoFile& source)
@@ -32,19 +48,12 @@ Result<void> SoundReader::read(std::uint64_t begin_sample, std::span<float> out)
   const auto begin = static_cast<std::int64_t>(begin_sample);
   const auto end = begin + static_cast<std::int64_t>(out.size() / channels);
   std::ranges::fill(out, 0.0F);
-  // the packet that holds a sample is the last one that begins no later
-  const auto packet_of = [&](std::int64_t sample) {
-    const auto next = std::ranges::upper_bound(packets, sample, {}, &VideoPacket::pts);
-    return static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(next - packets.begin() - 1, 0));
-  };
-  const std::uint32_t first = packet_of(begin), last = packet_of(end - 1);
-  const std::int64_t rate = track_->rate;
-  const std::uint32_t from = begin < kFromStart * rate ? 0 : packet_of(begin - kBefore * rate);
+  const auto [from, first, last] = packets_of(*track_, begin, end);
   SoundDecoder decoder(library_);
   FEEDLINE_CHECK_OK(decoder.open(*track_));
   std::int64_t packet = -1, at = 0;
   std::string damage;
-  const auto take = [&](const SoundDecoder::Samples& samples) -> Result<void> {
+  const auto take = [&, last = last](const SoundDecoder::Samples& samples) -> Result<void> {
     if (samples.packet < 0 || samples.packet > last) return {};
     if (samples.packet != packet) at = packets[static_cast<std::size_t>(samples.packet)].pts;
     packet = samples.packet;
@@ -61,11 +70,11 @@ Result<void> SoundReader::read(std::uint64_t begin_sample, std::span<float> out)
     return decoder.copy(static_cast<std::uint64_t>(skipped), static_cast<std::uint64_t>(to - from_sample),
                         out.data() + (from_sample - begin) * channels);
   };
-  const auto note = [&](std::int64_t number, const std::string& what) {
+  const auto note = [&, first = first](std::int64_t number, const std::string& what) {
     if (number >= first && damage.empty()) damage = what;
   };
   PacketReader reader(library_, track_->stream, source_, room_, Media::kSound);
-  const auto decode_all = [&]() -> Result<void> {
+  const auto decode_all = [&, from = from, last = last]() -> Result<void> {
     for (std::uint32_t number = from; number <= last; ++number) {
       FEEDLINE_TRY(const auto bytes, reader.read(number, last));
       if (!bytes.empty()) FEEDLINE_CHECK_OK(decoder.decode(number, bytes, take, note));
@@ -78,10 +87,18 @@ Result<void> SoundReader::read(std::uint64_t begin_sample, std::span<float> out)
   if (done && !damage.empty()) done = data_error(damage, "decode");
   if (done || done.error().code != ErrorCode::kData) return done;
   char time[32];
-  std::snprintf(time, sizeof time, "%.3f", static_cast<double>(begin) / static_cast<double>(rate));
+  std::snprintf(time, sizeof time, "%.3f", static_cast<double>(begin) / track_->rate);
   done.error().what = std::string("the sound at ") + time + " s of stream " + std::to_string(track_->stream.stream) +
                       ": " + done.error().what;
   return done;
+}
+
+void SoundReader::add_ranges(const SoundTrack& track, std::uint64_t begin, std::uint64_t frames,
+                             std::vector<ByteRange>& ranges) {
+  if (track.stream.is_sequential) return;
+  const auto sample = static_cast<std::int64_t>(begin);
+  const Packets packets = packets_of(track, sample, sample + static_cast<std::int64_t>(frames));
+  decode::add_ranges(track.stream, packets.from, packets.last, ranges);
 }
 
 Result<void> SoundReader::read(std::uint64_t begin, std::span<std::int16_t> out) {

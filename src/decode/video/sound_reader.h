@@ -8,6 +8,7 @@
 
 #include "decode/audio/audio_reader.h"
 #include "decode/video/ffmpeg_library.h"
+#include "decode/video/packet_reader.h"
 #include "decode/video/sound_track.h"
 #include "decode/video/video_file.h"
 #include "feedline/error.h"
@@ -25,6 +26,11 @@ class SoundReader final : public AudioReader {
 
   Result<void> read(std::uint64_t begin, std::span<float> out) override;
   Result<void> read(std::uint64_t begin, std::span<std::int16_t> out) override;
+
+  // Adds the ranges of the file that read() reads for these samples; none if packets are read in sequence. Requires:
+  // the samples exist, and there is at least one.
+  static void add_ranges(const SoundTrack& track, std::uint64_t begin, std::uint64_t frames,
+                         std::vector<ByteRange>& ranges);
 
   std::uint64_t bytes_fetched() const { return bytes_fetched_; }
   std::uint64_t bytes_used() const { return bytes_used_; }

@@ -222,9 +222,9 @@ Result<void> AudioPath::read_floats(decode::AudioReader& reader, const Part& par
     samples = scratch.mixed;
   }
   if (is_resampled) {
-    auto& result = scratch.planar;  // if there is one channel, it is a plane already
-    result.resize(plan_.channels == 1 ? 0 : out.size());
-    const auto to = plan_.channels == 1 ? out : std::span(result);
+    auto& planes = scratch.planar;  // if there is one channel, it is a plane already
+    planes.resize(plan_.channels == 1 ? 0 : out.size());
+    const auto to = plan_.channels == 1 ? out : std::span(planes);
     FEEDLINE_CHECK_OK(
         decode::resample(samples, plan_.channels, part.from, part.to, needed.skipped, to, scratch.resampled));
     if (plan_.channels == 1) return {};
@@ -335,25 +335,37 @@ Result<void> AudioPath::deliver(decode::AudioReader& reader, const Part& part, F
   return {};
 }
 
-Result<void> AudioPath::fill_window(decode::AudioReader& reader, std::int64_t begin, std::uint64_t length,
-                                    std::uint64_t frames, FieldWork& work, std::byte* out) const {
-  const decode::AudioInfo& info = reader.info();
-  FEEDLINE_CHECK_OK(check(info));
+AudioPath::Part AudioPath::part_inside(const decode::AudioInfo& info, std::int64_t begin, std::uint64_t frames) const {
   Part part{.window_frames = info.frames};
   std::tie(part.from, part.to) = ratio_of(info.rate, plan_.rate, 1);
   const auto all = static_cast<std::int64_t>(decode::resampled_frames(info.frames, part.from, part.to));
   const std::int64_t from = std::clamp<std::int64_t>(begin, 0, all);
   const std::int64_t to = std::clamp<std::int64_t>(begin + static_cast<std::int64_t>(frames), from, all);
-  const std::size_t element = size_of(spec().array.dtype);
   part.begin = static_cast<std::uint64_t>(from);
   part.frames = static_cast<std::uint64_t>(to - from);
+  return part;
+}
+
+AudioWindow AudioPath::window_needed(const decode::AudioInfo& info, std::int64_t begin, std::uint64_t frames) const {
+  const Part part = part_inside(info, begin, frames);
+  if (part.from == part.to || part.frames == 0) return {part.begin, part.begin + part.frames};
+  const auto needed = decode::part_needed(part.begin, part.frames, part.window_frames, part.from, part.to);
+  return {needed.begin, needed.end};
+}
+
+Result<void> AudioPath::fill_window(decode::AudioReader& reader, std::int64_t begin, std::uint64_t length,
+                                    std::uint64_t frames, FieldWork& work, std::byte* out) const {
+  const decode::AudioInfo& info = reader.info();
+  FEEDLINE_CHECK_OK(check(info));
+  const Part part = part_inside(info, begin, frames);
+  const std::size_t element = size_of(spec().array.dtype);
   if (part.frames == length) return deliver(reader, part, work, out);
   std::memset(out, 0, length * plan_.channels * element);
   if (part.frames == 0) return {};
   std::vector<std::byte>& inside = work.scratch.audio->window;
   inside.resize(part.frames * plan_.channels * element);
   FEEDLINE_CHECK_OK(deliver(reader, part, work, inside.data()));
-  const auto skipped = static_cast<std::size_t>(from - begin);
+  const auto skipped = static_cast<std::size_t>(static_cast<std::int64_t>(part.begin) - begin);
   for (std::size_t channel = 0; channel < plan_.channels; ++channel)
     std::memcpy(out + (channel * length + skipped) * element, inside.data() + channel * part.frames * element,
                 part.frames * element);

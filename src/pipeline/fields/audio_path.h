@@ -62,6 +62,8 @@ class AudioPath final : public FieldPath {
   Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
                        format::PixelRecordBuilder& cached) const override;
   std::vector<std::string> explain() const override;
+  // Returns the samples [begin, end) of the file that fill_window() reads.
+  AudioWindow window_needed(const decode::AudioInfo& info, std::int64_t begin, std::uint64_t frames) const;
   // Writes planes of `length` samples, one for each channel: `frames` delivered samples from number `begin` on, and
   // zeros for those outside the file and after `frames`. out: of the spec's dtype. Requires: frames <= length.
   Result<void> fill_window(decode::AudioReader& reader, std::int64_t begin, std::uint64_t length, std::uint64_t frames,
@@ -75,6 +77,8 @@ class AudioPath final : public FieldPath {
     std::uint64_t begin = 0, frames = 0;                // delivered
   };
   Result<void> check(const decode::AudioInfo& info) const;
+  // Returns the part of a window that is inside the file.
+  Part part_inside(const decode::AudioInfo& info, std::int64_t begin, std::uint64_t frames) const;
   Result<Part> draw_part(const decode::AudioInfo& info, const memory::TimeRange& range, const FieldWork& work) const;
   // Reads the part and changes its samples.
   Result<void> deliver(decode::AudioReader& reader, const Part& part, FieldWork& work, std::byte* out) const;

@@ -73,6 +73,19 @@ Result<void> ClipPath::fill_rows(const memory::Record::Field& stored, FieldWork&
   return filled;
 }
 
+// Joins ranges that overlap, such as those of frames and of sound between them.
+static void join(std::vector<decode::ByteRange>& ranges) {
+  std::ranges::sort(ranges, {}, &decode::ByteRange::begin);
+  std::size_t count = 0;
+  for (const decode::ByteRange& range : ranges) {
+    if (count > 0 && range.begin <= ranges[count - 1].end)
+      ranges[count - 1].end = std::max(ranges[count - 1].end, range.end);
+    else
+      ranges[count++] = range;
+  }
+  ranges.resize(count);
+}
+
 Result<void> ClipPath::choose(const memory::Record::Field& stored, const IndexedVideo& video,
                               const base::SampleKey& key, ChosenFrames& chosen) const {
   if (plan_.clip) return choose_frames(*plan_.clip, video.index, video.shown, base::Random(key, plan_.stream), chosen);
@@ -92,7 +105,9 @@ std::shared_ptr<const FetchedVideo> ClipPath::fetch(const memory::Record::Field&
   const auto read = [&]() -> Result<void> {
     FEEDLINE_TRY(const auto video, indexes_->find(scratch.source, plan_.video_stream()));
     FEEDLINE_CHECK_OK(choose(stored, *video, key, scratch.chosen));
-    FEEDLINE_TRY(const auto ranges, scratch.decoder->find_ranges(video->index, video->shown, scratch.chosen.frames));
+    FEEDLINE_TRY(auto ranges, scratch.decoder->find_ranges(video->index, video->shown, scratch.chosen.frames));
+    if (sound_) FEEDLINE_CHECK_OK(add_sound_ranges(*video, scratch, ranges));
+    join(ranges);
     for (const decode::ByteRange& range : ranges) {
       std::vector<std::byte> content(range.end - range.begin);
       FEEDLINE_CHECK_OK(decode::read_exactly(scratch.source, range.begin, content));
@@ -187,35 +202,51 @@ Result<void> ClipPath::transform(FieldWork& work, memory::Row& row, std::uint64_
   return {};
 }
 
+std::vector<ClipPath::SoundWindow> ClipPath::sound_windows(const IndexedVideo& video, const decode::SoundTrack& track,
+                                                           std::span<const std::uint64_t> frames) const {
+  std::vector<SoundWindow> windows(static_cast<std::size_t>(plan_.clips()));
+  const std::size_t each = frames.size() / windows.size();
+  const std::uint32_t rate = sound_->plan().rate;
+  for (std::size_t clip = 0; clip < windows.size(); ++clip) {
+    const double start = video.shown.time(frames[clip * each]);
+    const double seconds = video.shown.end(frames[(clip + 1) * each - 1]) - start;
+    windows[clip] = {std::llround((video.shown.start() + start - track.start_s()) * rate),
+                     static_cast<std::uint64_t>(std::max<std::int64_t>(std::llround(seconds * rate), 0))};
+  }
+  return windows;
+}
+
+Result<void> ClipPath::add_sound_ranges(const IndexedVideo& video, VideoScratch& scratch,
+                                        std::vector<decode::ByteRange>& ranges) const {
+  if (!video.index.has_times) return {};
+  FEEDLINE_TRY(const auto track, indexes_->find_sound(scratch.source, video));
+  const decode::AudioInfo info{
+      .rate = track->rate, .channels = track->channels, .frames = static_cast<std::uint64_t>(track->stream.end)};
+  for (const SoundWindow& window : sound_windows(video, *track, scratch.chosen.frames)) {
+    const auto [begin, end] = sound_->window_needed(info, window.begin, window.samples);
+    if (begin < end) decode::SoundReader::add_ranges(*track, begin, end - begin, ranges);
+  }
+  return {};
+}
+
 // Clips that are shorter than the longest one, if the frames' times vary, are followed by zeros.
 Result<void> ClipPath::fill_sound(const IndexedVideo& video, FieldWork& work, memory::Row& row) const {
   VideoScratch& scratch = *work.scratch.video;
   if (!video.index.has_times) return data_error("the video has no time stamps; omit audio=True", "decode");
   FEEDLINE_TRY(const auto track, indexes_->find_sound(scratch.source, video));
   decode::SoundReader reader(*decode::ffmpeg_library(), track, scratch.source);
-  const auto& frames = scratch.chosen.frames;
-  const auto clips = static_cast<std::size_t>(plan_.clips());
-  const std::size_t each = frames.size() / clips;
+  const auto windows = sound_windows(video, *track, scratch.chosen.frames);
+  const std::size_t clips = windows.size();
   const AudioPlan& plan = sound_->plan();
-  const auto first_of = [&](std::size_t clip) { return frames[clip * each]; };
-  const auto samples_of = [&](std::size_t clip) {
-    const double seconds = video.shown.end(frames[(clip + 1) * each - 1]) - video.shown.time(first_of(clip));
-    return std::max<std::int64_t>(std::llround(seconds * plan.rate), 0);
-  };
-  std::int64_t longest = 0;
-  for (std::size_t clip = 0; clip < clips; ++clip) longest = std::max(longest, samples_of(clip));
-  Shape shape{std::int64_t{plan.channels}, longest};
+  const std::uint64_t longest = std::ranges::max(windows, {}, &SoundWindow::samples).samples;
+  Shape shape{std::int64_t{plan.channels}, static_cast<std::int64_t>(longest)};
   if (clips > 1) shape = shape.with_front(static_cast<std::int64_t>(clips));
   const DType dtype = plan.audio.dtype;
   FEEDLINE_TRY(const auto room, row.item->make_room(shape, dtype, work.most_bytes));
-  const std::size_t bytes = plan.channels * static_cast<std::size_t>(longest) * size_of(dtype);
-  for (std::size_t clip = 0; clip < clips; ++clip) {
-    const double start = video.shown.start() + video.shown.time(first_of(clip)) - track->start_s();
-    const auto samples = static_cast<std::uint64_t>(samples_of(clip));
-    std::byte* const out = room.data() + clip * bytes;
-    FEEDLINE_CHECK_OK(sound_->fill_window(reader, std::llround(start * plan.rate), static_cast<std::uint64_t>(longest),
-                                          samples, work, out));
-  }
+  const std::size_t bytes = plan.channels * longest * size_of(dtype);
+  for (std::size_t clip = 0; clip < clips; ++clip)
+    FEEDLINE_CHECK_OK(sound_->fill_window(reader, windows[clip].begin, longest, windows[clip].samples, work,
+                                          room.data() + clip * bytes));
   if (scratch.decoders) scratch.decoders->count_bytes(reader.bytes_fetched(), reader.bytes_used());
   return {};
 }

@@ -74,6 +74,15 @@ class ClipPath final : public FieldPath {
                          Decode decode) const;
   Result<void> decode_images(const memory::Record::Field& stored, FieldScratch& all,
                              const decode::ClipDecoder::Sink& sink) const;
+  // Delivered samples from `begin` on, which may be negative, for each clip.
+  struct SoundWindow {
+    std::int64_t begin = 0;
+    std::uint64_t samples = 0;
+  };
+  std::vector<SoundWindow> sound_windows(const IndexedVideo& video, const decode::SoundTrack& track,
+                                         std::span<const std::uint64_t> frames) const;
+  Result<void> add_sound_ranges(const IndexedVideo& video, VideoScratch& scratch,
+                                std::vector<decode::ByteRange>& ranges) const;
   Result<void> fill_sound(const IndexedVideo& video, FieldWork& work, memory::Row& row) const;
   Result<void> fill_facts(const IndexedVideo& video, FieldWork& work, std::span<memory::Row> rows) const;
 

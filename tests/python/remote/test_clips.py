@@ -119,3 +119,35 @@ def test_damage_that_was_fetched_ahead_is_named(folder: Path, server: RangeServe
     with dataset.loader(1, on_error="skip", output="numpy") as loader:
         assert len(list(loader)) == 3
     (folder / "damaged.mp4").unlink()
+
+
+def test_sound_of_clips_is_fetched_ahead(tmp_path: Path) -> None:
+    made_videos.skip_without_ffmpeg()
+    for i in range(3):
+        made_videos.run(
+            *("-f", "lavfi", "-i", f"testsrc2=size=160x120:rate=25:duration={8 + i}"),
+            *("-f", "lavfi", "-i", f"aevalsrc='0.4*sin(2*PI*(300+90*t)*t)':s=44100:d={8 + i}"),
+            *("-c:v", "libx264", "-g", "12", "-pix_fmt", "yuv420p", "-c:a", "aac", str(tmp_path / f"{i}.mp4")),
+        )
+
+    def open_clips(sources: list[str]) -> Any:
+        return feedline.open(sources * 6).clip(frames=16, every=2, audio=True).center_crop(32)
+
+    def batches(dataset: Any) -> list[Any]:
+        with dataset.loader(2, shuffle=True, seed=5, num_workers=WORKERS, epochs=1, output="numpy") as loader:
+            return [(batch.video.copy(), batch.audio.copy()) for batch in loader]
+
+    expected = batches(open_clips([str(tmp_path / f"{i}.mp4") for i in range(3)]))
+    with serving(tmp_path) as server:
+        dataset = open_clips([server.url(f"{i}.mp4") for i in range(3)])
+        batches(dataset)  # reads the indexes
+        server.requests.clear()
+        most = most_at_once(server)
+        found = batches(dataset)
+        assert most[0] > 3 * WORKERS
+        # frames and sound are read together: one range for each of the 18 clips
+        ranges = [given for _, given in server.requests if given and given != "bytes=0-4095"]
+        assert len(ranges) <= 18 + 6
+    for one, other in zip(found, expected, strict=True):
+        numpy.testing.assert_array_equal(one[0], other[0])
+        numpy.testing.assert_array_equal(one[1], other[1])
