@@ -30,7 +30,7 @@ def main() -> int:
     parser.add_argument("campaign", choices=("calls", "kills", "memory", "soak", "remote"))
     parser.add_argument("--for", dest="minutes", type=float, default=60.0, metavar="MINUTES")
     parser.add_argument("--job", default="", metavar="TEXT", help="only jobs whose names contain this")
-    parser.add_argument("--stride", type=int, default=1, metavar="N", help="only every N-th fault")
+    parser.add_argument("--stride", type=int, default=1, metavar="N", help="only every N-th fault or limit")
     parser.add_argument("--count", type=int, metavar="N", help="number of kills (1,000) or faults (10,000)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--record", action="store_true", help="append the result to tests/faults/record.jsonl")

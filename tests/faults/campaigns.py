@@ -109,7 +109,7 @@ def _memory(options: argparse.Namespace, until: float) -> tuple[dict[str, Any], 
     found, ends = Walk(), Counter[str]()
     children.hang_s = _HANG_WITHOUT_MEMORY_S
     for job in _chosen(options):
-        starve(job, children, source, until, found, ends)
+        starve(job, children, source, until, found, ends, options.stride)
         print(f"{job.name}: {dict(ends)}", flush=True)
     return {"runs": found.faults, "ends": dict(ends)}, found.complaints
 

@@ -31,7 +31,14 @@ def run(environment: dict[str, str], *arguments: str) -> tuple[int, dict[str, ob
 
 # The stride leaves about ten faults of each job.
 @pytest.mark.parametrize(
-    ("job", "stride"), [("pack tar", 31), ("pack pixels", 11), ("stage", 17), ("pixel cache", 11), ("index --as", 2)]
+    ("job", "stride"),
+    [
+        ("stage", 17),
+        ("index --as", 2),
+        pytest.param("pack tar", 31, marks=pytest.mark.nightly),
+        pytest.param("pack pixels", 11, marks=pytest.mark.nightly),
+        pytest.param("pixel cache", 11, marks=pytest.mark.nightly),
+    ],
 )
 def test_a_failing_call_is_an_error_and_the_next_run_is_whole(
     job: str, stride: int, environment: dict[str, str]
@@ -55,7 +62,8 @@ def test_killed_jobs_are_whole_after_the_next_run(environment: dict[str, str]) -
     assert isinstance(figures["kills"], int) and figures["kills"] >= 6
 
 
+@pytest.mark.nightly
 def test_a_job_with_little_memory_ends_with_an_error(environment: dict[str, str]) -> None:
-    status, figures, shown = run(environment, "memory", "--job", "listing")
+    status, figures, shown = run(environment, "memory", "--job", "pixel cache", "--stride", "6")
     assert (status, figures["wrong"]) == (0, 0), shown
     assert isinstance(figures["ends"], dict) and {"right samples"} < set(figures["ends"])
