@@ -228,7 +228,7 @@ Result<void> AudioPath::read_floats(decode::AudioReader& reader, const Part& par
     FEEDLINE_CHECK_OK(
         decode::resample(samples, plan_.channels, part.from, part.to, needed.skipped, to, scratch.resampled));
     if (plan_.channels == 1) return {};
-    samples = result;
+    samples = planes;
   }
   to_planes(samples, plan_.channels, out);
   return {};
