@@ -270,7 +270,7 @@ TEST_F(ClipDecoderTest, NamesTheFaultOfAFile) {
   };
   EXPECT_EQ(fault({}), "the file is empty");
   const std::string text = "this is a text, and no video at all, although it has some bytes to read";
-  EXPECT_NE(fault(std::as_bytes(std::span(text))).find("not a video file"), std::string::npos)
+  EXPECT_NE(fault(std::as_bytes(std::span(text))).find("not a media file"), std::string::npos)
       << fault(std::as_bytes(std::span(text)));
   const auto sound = files_.make("a.mp4", "-f lavfi -i sine=duration=1 -c:a aac OUT");
   EXPECT_EQ(fault(sound), "the file has no video stream");
