@@ -324,7 +324,7 @@ def test_damage_names_file_and_time(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no index \(moov\).*late\.mp4"):
         dataset[1]
     assert dataset[2].video.shape == (1, 3, *made_videos.SIZE)
-    with pytest.raises(DataError, match=r"not a video file.*text\.mp4"):
+    with pytest.raises(DataError, match=r"not a media file that can be read.*text\.mp4"):
         dataset[3]
     loader = dataset.center_crop(8).loader(batch_size=1, on_error="skip", error_budget=3, output="numpy")
     assert len(list(loader)) == 1

@@ -78,6 +78,7 @@ Result<Table> read_parquet_rows(const std::shared_ptr<const storage::Storage>& s
   Table made;
   for (std::size_t i = 0; i < table->columns().size(); ++i) {
     const ColumnType& column = table->columns()[i];
+    if (column.is_on_request) continue;  // another form of a column that is chosen
     if (column.holds == Holds::kOther || column.holds == Holds::kNothing || column.has_bytes) {
       made.unread.push_back(unread_column(column));
       continue;
