@@ -25,6 +25,7 @@ from feedline.data.inspect.contact_sheet import sheet_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 PICTURES, PAGE = DOCS / "pictures", DOCS / "recipes.md"
+EXPLAINED = ("torchvision", "timm", "detection")  # the recipes whose explain() the page shows
 # Crop boxes in pixels of the photos below: the cat's face and nose, the cup, the head, the rocket.
 BOXES = {
     "chelsea": [[90, 30, 330, 270], [180, 140, 240, 190]],
@@ -92,9 +93,7 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         found = recipes(made_folder(Path(made)), made_tar(Path(made) / "boxes.tar"))
-        PAGE.write_text(
-            with_explanations(PAGE.read_text(), {name: explained(one) for name, (one, *_) in found.items()})
-        )
+        PAGE.write_text(with_explanations(PAGE.read_text(), {name: explained(found[name][0]) for name in EXPLAINED}))
         print(PAGE)
         if "--text" in sys.argv[1:]:
             return

@@ -339,13 +339,13 @@ class Loader {
   void set_epoch(std::uint64_t epoch);
   std::uint64_t epoch() const;       // the running epoch, or the next one to start
   std::uint64_t next_epoch() const;  // the one that start_epoch() begins
-  // Replaces LoaderOptions::sampling from the next epoch on. An epoch that restore() resumes in the middle uses the
+  // Replaces LoaderOptions::sampling from the next epoch on. If restore() resumes within an epoch, that epoch uses the
   // sampling with which the state was saved. Fails with kConfig if the loader was created without a sampling, or if
   // this sampling is for a different number of samples or selects fewer samples than there are ranks.
   Result<void> set_sampling(std::shared_ptr<const Sampling> sampling);
-  // Replaces the weights of the dataset's mixture from the next epoch on; an epoch that restore() resumes in the middle
-  // uses the weights in the state. The number of samples per epoch does not change. state() includes the weights. Fails
-  // with kConfig if the weights are invalid or the dataset is not a mixture.
+  // Replaces the weights of the dataset's mixture from the next epoch on; if restore() resumes within an epoch, that
+  // epoch uses the weights in the state. The number of samples per epoch does not change. state() includes the weights.
+  // Fails with kConfig if the weights are invalid or the dataset is not a mixture.
   Result<void> set_mix_weights(const std::vector<double>& weights);
 
   // Returns the next batch, or nullopt at the end of the epoch. If no epoch is running, starts an epoch with the last

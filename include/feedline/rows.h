@@ -129,7 +129,7 @@ Result<TableCells> read_table(const std::string& source);
 // ---- episodes ----
 
 // Recordings in time, such as those of robots: rows of numbers, and frames of videos or images. A sample is a row, or a
-// window of rows around it, which does not cross the border of its episode.
+// window of rows around it, which does not cross the boundaries of its episode.
 
 // The rows of a field, relative to the sample's row; rows outside the episode are replaced by its first or last row.
 // nullopt: the sample's row, without an axis for rows.

@@ -47,7 +47,7 @@ class SampleFunction {
   virtual const std::vector<std::string>& takes() const = 0;
   // Whether the function does not modify its input, so that rows of arrays can be passed without a copy.
   virtual bool only_reads() const { return false; }
-  // Whether the results are arrays that nobody writes to after the call, so that they can be used without a copy.
+  // Whether the results are arrays that do not change after the call, so that they can be used without a copy.
   virtual bool gives_away() const { return false; }
   // Fails with kData if the sample is invalid (on_error determines how this error is handled), and with kConfig if the
   // function does not support the samples. kCancelled ends the loader: next() fails with kCancelled.

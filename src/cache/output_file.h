@@ -40,8 +40,8 @@ class OutputFile {
   ~OutputFile();
 
   Result<void> append(std::span<const std::byte> bytes);
-  // `reserve` is called before the file grows, with the number of bytes that it may grow by: about as many as it has,
-  // but at most kMostReserved or the size of the appended bytes. append() returns its errors.
+  // `reserve` is called before the file grows, with the number of bytes by which it may grow: as many as were reserved
+  // before, from kLeastReserved to kMostReserved, or more if the appended bytes need more. append() returns its errors.
   using Reserve = std::function<Result<void>(std::uint64_t bytes)>;
   static constexpr std::uint64_t kLeastReserved = std::uint64_t{1} << 20, kMostReserved = std::uint64_t{64} << 20;
   void reserve_by(Reserve reserve) { reserve_ = std::move(reserve); }

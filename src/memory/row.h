@@ -28,7 +28,7 @@ struct ListItem {
   std::span<std::byte> take(const Shape& row, DType dtype);
   // Like take(), for a shape that a file claims: kData if it exceeds `most` bytes or the available memory.
   Result<std::span<std::byte>> make_room(const Shape& row, DType dtype, std::uint64_t most);
-  // Refers to an array that nobody writes to any more, instead of copying it.
+  // Refers to an array that will not change any more, instead of copying it.
   void lend(const ArrayView& row, std::shared_ptr<void> memory);
   void end_loan() { lent_ = nullptr; }
   const std::byte* data() const { return lent_ ? lent_data_ : bytes.data(); }  // `size` bytes

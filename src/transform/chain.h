@@ -91,8 +91,8 @@ class Chain {
                                                            OutputSize size = OutputSize::kFixed,
                                                            Elements elements = Elements::kMade);
   // Compiles view number `view` of a sample, for pixels that SharedSteps has made with the operations before `first`.
-  // Random operations draw from the view's own streams. drawn_as: views whose streams the first of these operations use
-  // instead. Requires: all view numbers are below kMostViews.
+  // Random operations draw from the view's own streams. drawn_as: for the first of these operations, the views whose
+  // streams they use instead. Requires: all view numbers are below kMostViews.
   static Result<std::shared_ptr<const Chain>> compile_view(std::span<const Operation> operations, std::size_t first,
                                                            std::uint32_t view, std::optional<DType> dtype,
                                                            Layout layout, OutputSize size = OutputSize::kFixed,

@@ -54,7 +54,6 @@ NOT_RUN = {
     ("tokens.md", "chats = "): "a model; tests/python/test_tokens_of_chats.py",
     ("tokens.md", "import feedline"): "tokenizers; tests/python/test_tokens_of_text.py",
     ("tokens.md", "train = chats"): "a model; tests/python/test_packed_texts.py",
-    ("trace.md", "for name, value in loader.stats()"): "a writer; tests/python/integrations/test_trackers.py",
     ("tuning-live.md", "loader = feedline.DataLoader("): "many CPUs; tests/python/torch_loader/test_process_count.py",
     ("tune.md", "loader = DataLoader("): "settings that were tuned; tests/python/tune",
     ("vision-language.md", ""): "a model; tests/python/test_packed_images.py",

@@ -216,7 +216,7 @@ def test_label_masks_apply_to_packs(tmp_path: Path, ends_by: str) -> None:
     [
         (b"0,3\n4,6\n", r"line 2 of .*csv.gz: the document from token 4 to 6 does not follow .* ends at 3"),
         (b"0,3\n3,2\n", "the document from token 3 to 2 does not follow"),
-        (b"0,99999999999999999999\n", "line 1 of .*: token 99999999999999999999 is after the end of any file"),
+        (b"0,99999999999999999999\n", "line 1 of .*: a document cannot end at token 99999999999999999999: no file"),
         (b"1,3\n", "the document from token 1 to 3 does not follow the previous one, which ends at 0"),
         (b"0;3\n", "line 1 of .*: expected the start and end of a document"),
         (b"0,7\n", "the last document ends at token 7, but the file has 6 tokens"),

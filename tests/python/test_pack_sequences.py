@@ -337,7 +337,7 @@ def test_refusals(tmp_path: Path) -> None:
         ({"window": 0}, "window must be from 1"),
         ({"labels": "shifted"}, "labels must be one of"),
         ({"field": "text"}, "does not have the field 'text'; its fields are tokens"),
-        ({"field": "tokens_length"}, "'tokens_length' does not have lists of integers"),
+        ({"field": "tokens_length"}, "'tokens_length' does not contain lists of integers"),
         ({"pad": 9, "vocabulary": 9}, "pad=9 is outside the vocabulary of 9"),
     ]:
         with pytest.raises(feedline.ConfigError, match=text):

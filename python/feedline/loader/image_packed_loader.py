@@ -211,7 +211,7 @@ class ImagePackedLoader(PackedLoader[B]):
         return made
 
     def _ignore(self, pending: _Pending, number: int, error: Error) -> None:
-        """Removes the labels of a document and clears its images."""
+        """Sets the labels of a document to -100 and the values of its image to 0."""
         self._bad += 1
         pending.values[number][...] = 0
         numbers, labels = pending.batch.document_ids, pending.batch.labels

@@ -172,8 +172,8 @@ def write(
         raise
     except OSError as error:
         raise StorageError(
-            f"{_WHERE}: cannot write {files.prefix}: {error.strerror or error}. Finished parts are complete: the "
-            "same call resumes after them",
+            f"{_WHERE}: cannot write {files.prefix}: {error.strerror or error}. Finished parts are reused "
+            "if you repeat the call",
             errno=error.errno,
             shard=str(files.prefix),
         ) from error

@@ -27,7 +27,7 @@ _COPY = 1 << 24
 
 
 class Output:
-    """The paths of an output. ``prefix`` is the path without ``.bin`` and ``.idx``."""
+    """The paths of the files of an output. ``prefix`` is the path without ``.bin`` and ``.idx``."""
 
     def __init__(self, output: str) -> None:
         self.prefix = Path(output.removesuffix(".bin").removesuffix(".idx"))

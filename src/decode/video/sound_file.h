@@ -10,12 +10,12 @@
 namespace feedline::decode {
 
 // Opens the sound of a file in any container that FFmpeg knows, such as AAC in MP4. Samples and length are those of
-// FFmpeg's decoder, without what the encoder added or an edit list excludes. The file's packets are read once; later
-// readers of the same file, by ByteSource::key(), take them from memory. The source must outlive the reader. kData: as
-// for scan_sound(). kConfig: FFmpeg is not installed.
+// FFmpeg's decoder, without those that the encoder added or an edit list excludes. The file's packets are scanned once;
+// later readers of the same file, by ByteSource::key(), use the stored track. The source must outlive the reader.
+// kData: as for scan_sound(). kConfig: FFmpeg is not installed.
 Result<std::unique_ptr<AudioReader>> open_sound_file(ByteSource& source);
 
-// kConfig: FFmpeg is not installed; the message says how to install it.
+// kConfig: FFmpeg is not installed; the message explains how to install it.
 Result<void> check_sound_library();
 
 }  // namespace feedline::decode

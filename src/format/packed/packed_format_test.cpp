@@ -185,7 +185,7 @@ TEST_F(PackedFormatTest, NeedsOneFieldOfIntegers) {
   EXPECT_NE(other.error().what.find("does not have the field 'words'"), std::string::npos);
   const auto scalar = token_fields_of(whole_, "tokens_length", "test");
   ASSERT_FALSE(scalar);
-  EXPECT_NE(scalar.error().what.find("'tokens_length' does not have lists of integers"), std::string::npos);
+  EXPECT_NE(scalar.error().what.find("'tokens_length' does not contain lists of integers"), std::string::npos);
 }
 
 }  // namespace

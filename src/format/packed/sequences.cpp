@@ -161,8 +161,9 @@ Result<std::size_t> tokens_of(const std::vector<FieldDescription>& fields, bool 
     return config_error("pack_sequences: the dataset does not have the field '" + field + "'; its fields are " +
                         names_of(fields));
   if (!may_be_tokens(fields[*found], are_rows))
-    return config_error("pack_sequences: the field '" + field + "' does not have lists of integers; the fields are " +
-                        names_of(fields) + ", and tokens must be one-dimensional integers of any length");
+    return config_error("pack_sequences: the field '" + field +
+                        "' does not contain lists of integers; the fields are " + names_of(fields) +
+                        ", and tokens must be one-dimensional integers of any length");
   return *found;
 }
 

@@ -122,7 +122,7 @@ Result<void> MegatronIndex::check_documents() const {
     const std::uint64_t first = first_sequence(i);
     if (first < last || first > sequences_ || (i == 0 && first != 0))
       return damaged("document entry " + std::to_string(i) + " is " + std::to_string(first) +
-                     "; entries must ascend from 0 to the " + std::to_string(sequences_) + " sequences");
+                     "; entries must ascend from 0 to " + std::to_string(sequences_) + ", the number of sequences");
     last = first;
   }
   if (last != sequences_)

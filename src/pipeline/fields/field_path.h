@@ -63,7 +63,7 @@ class FieldPath {
     return fill(stored, work, rows.front());
   }
   // Adds the field to a record that Dataset::cache stores: pixels and labels are decoded and prepared; other fields are
-  // checked and stored unchanged. Requires: as for fill(), and the stored bytes are not prepared.
+  // checked and stored unchanged. Requires: as for fill(), and work.is_prepared is false.
   virtual Result<void> prepare(const memory::Record::Field& stored, FieldWork& work,
                                format::PixelRecordBuilder& cached) const = 0;
   // Returns whether the stored row is delivered unchanged, so that it need not be copied.

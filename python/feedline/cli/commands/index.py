@@ -59,7 +59,7 @@ def index(
     file cannot be written.
     """
     if on is not None and kind is None:
-        raise click.UsageError("--on needs --as: listings and checkpoints are written by one process")
+        raise click.UsageError("--on needs --as: only the indexes of other programs are written on Ray")
     if checkpoints:
         if kind is not None:
             raise click.UsageError("--checkpoints and --as write different files: run the command once for each")

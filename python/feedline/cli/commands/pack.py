@@ -134,7 +134,7 @@ def pack(
     from feedline import packing
 
     if patch is not None and to != "zarr":
-        raise click.UsageError("--patch is for --to zarr")
+        raise click.UsageError("--patch requires --to zarr")
     if to == "zarr":
         return _pack_volumes(source, output, fields, patch, as_json)
     if raw is not None:

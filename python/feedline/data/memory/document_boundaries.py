@@ -43,7 +43,7 @@ def ends_of(where: str, path: str) -> bytes:
                 why = f"the document from token {start} to {end} does not follow the previous one, which ends at {last}"
                 raise _damaged(where, path, number, why)
             if end >= 2**63:
-                raise _damaged(where, path, number, f"token {end} is after the end of any file")
+                raise _damaged(where, path, number, f"a document cannot end at token {end}: no file is that large")
             ends.append(end)
             last = end
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:

@@ -30,9 +30,8 @@ class Tokenized:
         """Turns text or conversations into token ids while loading.
 
         The text field is replaced by ``input_ids``, int64 of shape (tokens,). Batches are padded with zeros to (rows,
-        longest), followed by ``input_ids_length``; ``collate("list", fields="input_ids")`` keeps the
-        rows' lengths. Other fields do
-        not change.
+        longest), followed by ``input_ids_length``; ``collate("list", fields="input_ids")`` does not pad. Other fields
+        do not change.
 
         Conversations (``messages=``) also get ``loss_mask``, bool of shape (tokens,), which is True for the tokens of
         assistant messages; padding is False. The chat template renders the conversation, and no further special tokens

@@ -40,7 +40,7 @@ class ImageChatTokens(ChatTokens):
 
     describes_itself: ClassVar[bool] = True
     has_images: ClassVar[bool] = True
-    gives_away: ClassVar[bool] = True  # nobody writes to the result of a call after it returns
+    gives_away: ClassVar[bool] = True  # the result of a call is not changed after it returns
 
     def __init__(
         self,

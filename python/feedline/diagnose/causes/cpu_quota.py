@@ -83,7 +83,7 @@ CAUSE = Cause(
     rules=(Rule(110, _evaluate),),
     fix=Fix(
         "Raise the container's CPU limit, or use no more workers than the quota has CPUs.",
-        own="Raise the container's CPU limit; until then, set num_workers no higher than the quota's CPUs.",
+        own="Raise the container's CPU limit; until then, set num_workers to at most the number of CPUs in the quota.",
     ),
     gain=_gain,
     signals=(signals.HOST, signals.THROTTLED),

@@ -93,7 +93,7 @@ def _read(file: _File, folder: Path, cpus: int) -> tuple[LocalImports, list[_Fil
             warnings.simplefilter("ignore")
             tree = ast.parse(data, str(file.path))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return LocalImports(unread=(f"{near}, which the script imports, cannot be read as Python",)), []
+        return LocalImports(unread=(f"{near}, which the script imports, cannot be parsed as Python",)), []
     names, functions = Names(tree, (), cpus), functions_of(tree)
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     wanted = _with_bases(set(file.wanted), classes)

@@ -53,7 +53,7 @@ def read(path: str, arguments: Sequence[str] = (), cpus: int = 1) -> Script:
     except SyntaxError as error:
         return Script(path, problem=f"{path}, line {error.lineno or 0}: {error.msg}")
     except (ValueError, RecursionError, MemoryError) as error:
-        return Script(path, problem=f"{path} cannot be read as Python: {type(error).__name__}")
+        return Script(path, problem=f"{path} cannot be parsed as Python: {type(error).__name__}")
 
 
 def _facts(path: str, tree: ast.Module, arguments: Sequence[str], cpus: int) -> Script:

@@ -245,7 +245,7 @@ class ProcessWorkers:
         self.send(worker, 0, STOP, None)
 
     def rejoin(self, worker: int) -> bool:
-        """Starts a new process for a worker that was ended. Returns False if the old process has not ended yet."""
+        """Starts a new process for a worker that left. Returns False if the old process has not ended yet."""
         if worker < len(self.workers) and self.workers[worker].is_alive():
             return False
         if worker < len(self.workers):

@@ -151,7 +151,7 @@ Result<SampleSchema> schema_of(const Written& shard, std::size_t number) {
   schema.newline = shard.newline;
   schema.separator = shard.format == "csv" ? "," : shard.format == "tsv" ? "\t" : shard.separator;
   if (schema.newline.empty() || schema.separator.empty())
-    return wrong(number, "the shard does not specify separators of lines and cells");
+    return wrong(number, "the shard does not specify the separators of lines and cells");
   return schema;
 }
 

@@ -150,7 +150,7 @@ TEST_F(MdsLinesFormat, AnIndexThatCannotBeIsRefused) {
   };
   EXPECT_TRUE(with(kCsv, "\"raw_meta\"", "\"no_meta\"").contains("the shard has no raw_meta"));
   EXPECT_TRUE(with(kCsv, "x.csv.meta", "../x.csv.meta").contains("not the name of a file below"));
-  EXPECT_TRUE(with(kCsv, "\"newline\": \"\\n\"", "\"newline\": \"\"").contains("not specify separators of lines"));
+  EXPECT_TRUE(with(kCsv, "\"newline\": \"\\n\"", "\"newline\": \"\"").contains("not specify the separators of lines"));
   EXPECT_TRUE(with(kXsv, "\"separator\": \"::\"", "\"separator\": \"\"").contains("separators of lines and cells"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\"]").contains("1 column names, 2 encodings"));
   EXPECT_TRUE(with(kCsv, "[\"n\", \"t\"]", "[\"n\", \"n\"]").contains("two columns are called 'n'"));
