@@ -162,6 +162,13 @@ def test_rows_of_one_integer_have_no_wrong_labels(values: list[int], tmp_path: P
     assert codes(verified) == ["duplicate_samples"] * (3 - len(set(values)))
 
 
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
+def test_lists_that_hold_bytes_are_read_and_compared(name: str, tmp_path: Path) -> None:
+    table = _table(tmp_path / name, {"files": [[b"\xff"], [b"\xff", b"a"], [b"\xff"]]})
+    verified = verifying.verify(table)
+    assert verified.samples == 3 and codes(verified) == ["duplicate_samples"]
+
+
 def _table(path: Path, columns: dict[str, list[Any]]) -> Path:
     if path.suffix == ".csv":
         lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
