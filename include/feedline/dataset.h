@@ -329,7 +329,7 @@ class Dataset {
   Result<std::vector<std::byte>> encoded(std::uint64_t index) const;
   std::string key(std::uint64_t index) const;  // relative path, or WebDataset key
   // Returns all stored files of a sample. Fails with kConfig if the source is not an image folder, tar files or
-  // TFRecord files.
+  // TFRecord files. Lists that hold bytes are not JSON, but begin with a byte that is invalid in UTF-8.
   Result<SampleFiles> files(std::uint64_t index) const;
   // Returns the sizes of a sample's files: from the index for tar files, or by querying the storage for a folder.
   Result<SampleFileSizes> file_sizes(std::uint64_t index) const;

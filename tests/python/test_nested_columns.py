@@ -192,6 +192,19 @@ def test_lists_of_files_hold_bytes(tmp_path: pathlib.Path, name: str) -> None:
         dataset.pack(tmp_path / "packed")
 
 
+@pytest.mark.parametrize("name", ["snappy.parquet", "plain.arrow"])
+def test_targets_are_the_values_that_filter_gets(tmp_path: pathlib.Path, name: str) -> None:
+    rows = [{"tags": ["a", None], "blobs": [b"\xff"]}, {"tags": [], "blobs": []}, {"tags": None, "blobs": [None]}]
+    WRITERS[name](pa.Table.from_pylist(rows), tmp_path / name)
+    dataset = feedline.open(tmp_path / name, missing="none")
+    seen: list[Any] = []
+    dataset.filter(lambda row: seen.append(row) or True)  # type: ignore[func-returns-value]
+    assert dataset.targets("blobs") == [row["blobs"] for row in seen] == [row["blobs"] for row in rows]
+    assert dataset[:2].targets("tags") == [row["tags"] for row in seen[:2]] == [["a", None], []]
+    with pytest.raises(feedline.ConfigError, match=r"targets: sample 2 has no value in the field 'tags'"):
+        dataset.targets("tags")
+
+
 @pytest.mark.parametrize("name", ["snappy.parquet", "zstd.arrow"])
 def test_a_required_list_that_is_null_is_an_error(tmp_path: pathlib.Path, name: str) -> None:
     WRITERS[name](pa.table({"tags": pa.array([["a"], None], pa.list_(pa.string()))}), tmp_path / name)

@@ -144,12 +144,19 @@ def test_the_folder_opens_by_its_name(to: str, end: str, folder: Path, tmp_path:
 
 
 @pytest.mark.parametrize("to", NEW)
-def test_the_folder_of_samples_without_images_opens_by_its_name(to: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fields", [("txt", "bin"), ("txt", "id")])
+def test_the_folder_of_samples_without_images_opens_by_its_name(
+    to: str, fields: tuple[str, ...], tmp_path: Path
+) -> None:
     skip_without_writer(to)
-    samples = [{"txt": f"text {i}".encode(), "bin": bytes([255, i])} for i in range(5)]
-    packing.pack(tar(tmp_path / "x.tar", samples), tmp_path / "out", to=to, fields="txt bin")  # type: ignore[arg-type]
-    packed = feedline.open(tmp_path / "out")
-    assert [(packed[i].txt, packed[i].bin) for i in range(5)] == [(f"text {i}", bytes([255, i])) for i in range(5)]
+    samples = [{"txt": f"text {i}".encode(), "bin": bytes([255, i]), "id": b"%d" % i} for i in range(5)]
+    made = [{name: sample[name] for name in fields} for sample in samples]
+    packing.pack(tar(tmp_path / "x.tar", made), tmp_path / "out", to=to, fields=fields)  # type: ignore[arg-type]
+    packed, expected = feedline.open(tmp_path / "out"), feedline.open(tmp_path / "x.tar", fields=fields)
+    for i in range(5):
+        assert {name: getattr(packed[i], name) for name in packed[i]._fields} == expected[i]._asdict()
+    inspected = feedline.inspect(tmp_path / "out")
+    assert sorted(inspected.fields) == sorted(fields) and not inspected.findings
 
 
 @pytest.mark.parametrize("to", FORMATS)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,6 +17,7 @@ from range_server import RangeServer, serving
 
 import feedline
 from feedline import packing, staging
+from feedline.pack.manifest import NAME as MANIFEST
 from feedline.stage import room
 from feedline.stage.copying import UNFINISHED
 
@@ -53,6 +55,17 @@ def test_a_folder_of_packed_databases(folder: Path, tmp_path: Path) -> None:
     staged = staging.stage(tmp_path / "packed", tmp_path / "staged")
     assert contents(staged.opens) == contents(tmp_path / "packed")
     assert staged.samples == len(feedline.open(folder))
+    manifest = json.loads((tmp_path / "packed" / MANIFEST).read_text())
+    manifest["shards"][0]["sha256"] = "0" * 64
+    (tmp_path / "packed" / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(feedline.DataError, match=r"has .* SHA-256 .* its manifest has"):
+        staging.stage(tmp_path / "packed", tmp_path / "again")
+
+
+def test_a_folder_of_other_shards_is_refused(folder: Path, tmp_path: Path) -> None:
+    packing.pack(folder, tmp_path / "packed", to="tfrecord")
+    with pytest.raises(feedline.ConfigError, match=r"format .* is 'tfrecord': pass its shards"):
+        staging.stage(tmp_path / "packed", tmp_path / "staged")
 
 
 def test_shards_of_one_name_in_two_folders_stay_apart(tars: list[Path], tmp_path: Path) -> None:

@@ -138,6 +138,20 @@ def test_an_index_that_is_another_shards_is_noticed(
     assert about(verifying.verify(shards, index=index), "index_differs") == [(str(shards[0]), "")]
 
 
+def test_a_stored_index_that_cannot_be_read_is_a_fault_of_its_shard(
+    shards: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(path: Path) -> bytes:
+        if path.parent == shards[0].parent / parts.INDEX_FOLDER and path.name.startswith(shards[0].name):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return reads(path)
+
+    reads = Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", fails)
+    (finding,) = verifying.verify(shards).findings
+    assert finding.code == "unreadable_shard" and "the stored index cannot be read: Permission denied" in finding.text
+
+
 def test_equal_samples_are_counted_and_named(folder: Path, tmp_path: Path) -> None:
     made = Path(shutil.copytree(folder, tmp_path / "train"))
     first = sorted((made / "apple").iterdir())[0]
@@ -160,6 +174,13 @@ def test_rows_of_one_integer_have_no_wrong_labels(values: list[int], tmp_path: P
     verified = verifying.verify(table)
     assert verified.sound and verified.duplicate_samples == 3 - len(set(values))
     assert codes(verified) == ["duplicate_samples"] * (3 - len(set(values)))
+
+
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
+def test_lists_that_hold_bytes_are_read_and_compared(name: str, tmp_path: Path) -> None:
+    table = _table(tmp_path / name, {"files": [[b"\xff"], [b"\xff", b"a"], [b"\xff"]]})
+    verified = verifying.verify(table)
+    assert verified.samples == 3 and codes(verified) == ["duplicate_samples"]
 
 
 def _table(path: Path, columns: dict[str, list[Any]]) -> Path:

@@ -87,8 +87,8 @@ class TfrecordLayout(ColumnLayout):
         return tfrecord_shard.TfrecordFile(path)
 
     def finished(self, shard: Path, content: Content) -> None:
-        fields = [f"{name}:bytes" for name in self._columns.names if self._columns.encodings[name] == "bytes"]
-        _engine.open(str(shard), {"format": "tfrecord", "fields": fields})  # writes an index next to the shard
+        # writes an index next to the shard
+        _engine.open(str(shard), {"format": "tfrecord", "fields": self.arguments["fields"]})
 
 
 class LmdbLayout(ColumnLayout):

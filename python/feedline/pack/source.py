@@ -12,7 +12,7 @@ from .. import _engine
 from ..data import arguments, hub
 from ..data.source_spec import SourceSpec
 from ..data.sources import warn_of_merged_folders
-from ..errors import DataError, StorageError
+from ..errors import ConfigError, DataError, StorageError
 from .column_layouts import LmdbLayout, ParquetLayout, TfrecordLayout
 from .layouts import Layout, MdsLayout, TarLayout
 from .mds_columns import Columns, Content
@@ -22,6 +22,7 @@ from .transcoders import Check, Transcoder
 
 _ORDER_CHUNK = 1 << 16  # positions of the order that are requested at a time
 _TITLES = {"mds": "MDS", "tfrecord": "TFRecord", "lmdb": "LMDB", "parquet": "Parquet"}
+_LISTS_WITH_BYTES = b"\xffnested\x01"  # src/base/nested_mark.h
 _MOST_UNREADABLE = 1000  # samples tried before giving up on a dataset's columns
 
 
@@ -105,6 +106,11 @@ def _transcoded(key: str, files: Sequence[tuple[bytes, bytes]], transcoders: Seq
     contents = []
     for stored_extension, content in files:
         extension = text(stored_extension).lower()
+        if content.startswith(_LISTS_WITH_BYTES) and extension.endswith(".json"):
+            raise ConfigError(
+                f"pack: the field {extension.removesuffix('.json')!r} holds lists with bytes, which JSON files cannot "
+                "store; leave it out of fields="
+            )
         try:
             for transcoder in transcoders:
                 extension, content = transcoder(extension, content)

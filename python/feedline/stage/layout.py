@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import NamedTuple
 
@@ -11,7 +10,7 @@ from .. import _engine
 from ..data.source_spec import SourceSpec
 from ..errors import ConfigError
 from ..machine.storage import local_path
-from ..pack.manifest import NAME as MANIFEST
+from ..pack.sums import sums_of
 
 _UNSAFE = ("", ".", "..")
 
@@ -19,8 +18,8 @@ _UNSAFE = ("", ".", "..")
 class Layout(NamedTuple):
     """`objects` maps names in the storage to paths in the folder.
 
-    `opened` is the path to pass to `feedline.open`, relative to the folder. `samples` is the number of samples, if
-    known.
+    `opened` is the path to pass to `feedline.open`, relative to the folder. `samples` is the number of samples of class
+    folders and single databases; None for shards, which are copied with their manifest and compared with it.
     """
 
     objects: dict[bytes, str]
@@ -32,16 +31,21 @@ def layout_of(spec: SourceSpec, stored: _engine.StoredSource) -> Layout:
     """Raises ConfigError if the source cannot be staged, and the errors of opening a folder."""
     names = stored.names
     if len(names) == 1 and stored.is_folder(names[0]):
-        return _of_folder(spec, names[0])
+        return _of_folder(spec, names[0], stored)
     return _of_shards(spec.source, stored)
 
 
-def _of_folder(spec: SourceSpec, root: bytes) -> Layout:
+def _of_folder(spec: SourceSpec, root: bytes, stored: _engine.StoredSource) -> Layout:
     dataset = spec.open(listing_age=0)
     folder = root if root.endswith(b"/") else root + b"/"
     if dataset.format == "lmdb":
-        return _of_database(folder, dataset)
-    if dataset.format != "folder" or not dataset.classes:
+        return _of_databases(folder, dataset, stored)
+    if dataset.format != "folder":
+        raise ConfigError(
+            f"stage: only folders of classes, tars or LMDB files can be staged, but the format of {spec.source} is "
+            f"{dataset.format!r}: pass its shards, as a pattern such as '*.{dataset.format}'"
+        )
+    if not dataset.classes:
         raise ConfigError(
             "stage: only class folders and shards can be staged, not a folder with a file for each field: pack it with "
             "`feedline pack --fields`, and stage its shards"
@@ -50,13 +54,13 @@ def _of_folder(spec: SourceSpec, root: bytes) -> Layout:
     return Layout({folder + os.fsencode(key): _safe(key) for key in keys}, [""], len(keys))
 
 
-def _of_database(folder: bytes, dataset: _engine.Dataset) -> Layout:
+def _of_databases(folder: bytes, dataset: _engine.Dataset, stored: _engine.StoredSource) -> Layout:
     """Maps an LMDB database, and its list of keys if it has one, or the databases that `feedline pack` wrote."""
-    if os.path.exists(folder + os.fsencode(MANIFEST)):
-        with open(folder + os.fsencode(MANIFEST), encoding="utf-8") as file:
-            names = [MANIFEST, *(shard["name"] for shard in json.load(file)["shards"])]
-    else:
-        names = ["data.mdb", *(["meta_info.txt"] if os.path.exists(folder + b"meta_info.txt") else [])]
+    database = folder + b"data.mdb"
+    if not os.path.exists(database):
+        (packed,) = sums_of(stored, [database]).values()
+        return Layout({folder + os.fsencode(name): _safe(name) for name in packed.shards}, [""], None)
+    names = ["data.mdb", *(["meta_info.txt"] if os.path.exists(folder + b"meta_info.txt") else [])]
     return Layout({folder + os.fsencode(name): name for name in names}, [""], len(dataset))
 
 

@@ -163,10 +163,19 @@ def _compare_index(work: Work, result: Result, checked: _engine.Dataset) -> None
         same = opened.fingerprint == checked.fingerprint
         made = list(folder.rglob("*" + INDEX_SUFFIX))
         if same and len(made) == 1 and not work.spec.index_directory and stored.is_file():
-            same = made[0].read_bytes() == stored.read_bytes()
+            same = made[0].read_bytes() == _contents(stored)
     if not same:
         text = f"the stored index of {result.name} does not match its contents"
         result.findings.append(found("index_differs", "error", text, shard=result.name))
+
+
+def _contents(index: Path) -> bytes:
+    try:
+        return index.read_bytes()
+    except OSError as error:
+        raise StorageError(
+            f"the stored index cannot be read: {error.strerror}", errno=error.errno, shard=str(index)
+        ) from None
 
 
 @contextlib.contextmanager

@@ -10,7 +10,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/nested_mark.h"
 #include "format/columnar/number_copy.h"
 #include "format/columnar/tensor_type.h"
 #include "format/field_kind.h"
@@ -217,10 +216,6 @@ Result<std::vector<SampleFiles::File>> files_of(const std::vector<PickedColumn>&
     const FieldDescription& description = choices[slot].description;
     std::vector<std::byte> bytes(fields[i].bytes.begin(), fields[i].bytes.end());
     const FieldKind kind = description.kind;
-    if (kind == FieldKind::kJson && base::has_nested_mark(bytes))
-      return config_error("the field '" + description.name +
-                          "' holds lists with bytes, which JSON files cannot store; "
-                          "leave it out of fields=");
     if (kind == FieldKind::kInteger) {
       const std::string text = std::to_string(fields[i].value);
       bytes.assign(std::as_bytes(std::span(text)).begin(), std::as_bytes(std::span(text)).end());

@@ -188,6 +188,14 @@ Result<std::optional<PackedFolder>> finished_folder(const FormatEntry& entry, co
   return packed_folder(source, storage);
 }
 
+// Returns options that read the fields of a packed folder, or nullopt if `options` has fields or the format finds them.
+std::optional<OpenOptions> with_packed_fields(const std::optional<PackedFolder>& packed, const OpenOptions& options) {
+  if (!packed || packed->fields.empty() || !options.fields.empty()) return std::nullopt;
+  OpenOptions made = options;
+  made.fields = packed->fields;
+  return made;
+}
+
 // Checks that field names are valid UTF-8, which Python requires. Damaged files may contain any names.
 Result<void> check_names(const Format& format) {
   for (const FieldDescription& field : format.fields())
@@ -225,12 +233,8 @@ Result<std::shared_ptr<const Format>> open(const std::string& source, const Open
   const auto packed = finished_folder(**entry, source, *options.storage);
   if (!packed) return located(packed.error(), source);
   auto format = (*entry)->open(source, options);
-  if (!format && format.error().code == ErrorCode::kConfig && options.fields.empty() && *packed &&
-      !(*packed)->fields.empty()) {
-    OpenOptions with_fields = options;
-    with_fields.fields = (*packed)->fields;
-    format = (*entry)->open(source, with_fields);
-  }
+  if (!format && format.error().code == ErrorCode::kConfig)
+    if (const auto all = with_packed_fields(*packed, options)) format = (*entry)->open(source, *all);
   if (!format) return located(with_archive_kind(std::move(format).error(), source, options), source);
   if (auto named = check_names(**format); !named) return located(named.error(), source);
   if (auto has_library = check_audio_library(**format); !has_library) return located(has_library.error(), source);
@@ -242,7 +246,11 @@ Result<Inspection> inspect(const std::string& source, const OpenOptions& given) 
   const auto entry = entry_of(source, options);
   if (!entry) return located(entry.error(), source);
   if (auto fits = check_options(**entry, options); !fits) return located(fits.error(), source);
+  const auto packed = finished_folder(**entry, source, *options.storage);
+  if (!packed) return located(packed.error(), source);
   auto inspection = (*entry)->inspect(source, options);
+  if (inspection && inspection->fields.empty())
+    if (const auto all = with_packed_fields(*packed, options)) inspection = (*entry)->inspect(source, *all);
   if (!inspection) return located(std::move(inspection).error(), source);
   return inspection;
 }

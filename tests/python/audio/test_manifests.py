@@ -334,9 +334,10 @@ def test_channels_of_kaldis_segments(tmp_path: Path) -> None:
     (tmp_path / "segments").write_text("u0 rec 0.1 0.6 2\n")
     with pytest.raises(feedline.DataError, match="the sample is channel 2 of the file, which has 2 channels"):
         feedline.open(tmp_path)[0]
-    (tmp_path / "segments").write_text("u0 rec 0.1 0.6 A\n")
-    with pytest.raises(feedline.DataError, match=r"line 1: the channel is 'A', not a number from 0"):
-        feedline.open(tmp_path)
+    for channel in ("A", "-1", "99999999999"):
+        (tmp_path / "segments").write_text(f"u0 rec 0.1 0.6 {channel}\n")
+        with pytest.raises(feedline.DataError, match=rf"line 1: the channel is '{channel}', not a number from 0"):
+            feedline.open(tmp_path)
 
 
 def test_a_cut_may_be_one_channel(tmp_path: Path) -> None:
@@ -354,6 +355,9 @@ def test_a_cut_may_be_one_channel(tmp_path: Path) -> None:
     numpy.testing.assert_array_equal(whole[0].audio, both)
     with pytest.raises(feedline.ConfigError, match=r"the cut has the channels \[2\] of \[0, 1\]"):
         feedline.open(lines(tmp_path / "cuts.jsonl", [cut(2)]))
+    recording["sources"][0]["channels"] = 2
+    with pytest.raises(feedline.DataError, match=r"line 1: the channels of the source are 2, not a list"):
+        feedline.open(lines(tmp_path / "cuts.jsonl", [cut(1)]))
 
 
 def test_columns_of_numbers_in_nemo(tmp_path: Path, wavs: list[Path]) -> None:
@@ -369,3 +373,10 @@ def test_columns_of_numbers_in_nemo(tmp_path: Path, wavs: list[Path]) -> None:
     assert batch.snr.dtype == numpy.float64 and batch.take.dtype == numpy.int64
     assert batch.take.tolist() == [3, 4, 5] and batch.ok.tolist() == [1, 0, 1]
     assert list(batch.lang) == ["en", "", ""]
+    rows[0]["id"] = 2**53 + 1
+    with pytest.raises(feedline.ConfigError, match=r"row 1 of the column 'id' is '' \(str\), but row 0 is 900"):
+        feedline.open(lines(tmp_path / "a.jsonl", rows), fields=("audio", "id"))
+    assert len(feedline.open(lines(tmp_path / "a.jsonl", rows))) == 3
+    for row in rows:
+        row["id"] = 2**53 + 1
+    assert feedline.open(lines(tmp_path / "a.jsonl", rows), fields=("audio", "id"))[0].id == 2**53 + 1

@@ -12,6 +12,8 @@ import re
 
 from .utterances import Utterances, fail, lines_of, located, refuse, seconds
 
+_MOST_DIGITS = 9  # of a channel
+
 
 def read(folder: str) -> Utterances:
     recordings = _recordings(folder)
@@ -36,8 +38,8 @@ def read(folder: str) -> Utterances:
         if len(parts) not in (4, 5):
             fail(segments, line, f"expected 'utterance recording start end [channel]', not {text[:80]!r}")
         key, recording, start, end, *channel = parts
-        if channel and not (channel[0].isascii() and channel[0].isdigit()):
-            fail(segments, line, f"the channel is {channel[0]!r}, not a number from 0")
+        if channel and not (channel[0].isascii() and channel[0].isdigit() and len(channel[0]) <= _MOST_DIGITS):
+            fail(segments, line, f"the channel is {channel[0][:80]!r}, not a number from 0")
         if recording not in recordings:
             fail(segments, line, f"the recording '{recording}' is not in wav.scp")
         begin = seconds(segments, line, "start", start)

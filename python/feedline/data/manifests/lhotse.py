@@ -52,6 +52,8 @@ def _file_of(path: str, line: int, cut: dict[str, Any]) -> tuple[str, int]:
     if kind not in ("file", "url") or not isinstance(file, str):
         refuse(path, line, f"a source of type {kind!r} is not supported; only files and URLs are read")
     channels = sources[0].get("channels") or [0]
+    if not isinstance(channels, list):
+        fail(path, line, f"the channels of the source are {channels!r}, not a list")
     chosen = cut.get("channel", channels)
     chosen = chosen if isinstance(chosen, list) else [chosen]
     if chosen == channels:

@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 
 from ...errors import ConfigError, DataError
 
+_MOST_EXACT = 1 << 53  # float64 represents all integers up to it
+
 
 class Utterances:
     """One row per utterance.
@@ -57,10 +59,12 @@ class Utterances:
         self.channels += other.channels
 
     def fill_numbers(self) -> None:
-        """Sets the empty cells of columns of numbers to NaN."""
+        """Sets the empty cells of columns of numbers to NaN, if float64 can represent the numbers."""
         for name, column in self.columns.items():
             texts = {value for value in column if isinstance(value, str)}
-            if texts == {""} and any(not isinstance(value, str) for value in column):
+            numbers = [value for value in column if not isinstance(value, str)]
+            is_exact = all(isinstance(value, float) or abs(value) <= _MOST_EXACT for value in numbers)
+            if texts == {""} and numbers and is_exact:
                 self.columns[name] = [math.nan if value == "" else value for value in column]
 
 

@@ -56,15 +56,17 @@ class Labels:
           or compressed. This takes as long as an epoch without decoding and with one thread.
 
         Args:
-            field: the name of a field with integers, text or arrays of numbers, or of a column with numbers or text.
+            field: the name of a field with integers, text, JSON or arrays of numbers, or of a column with numbers or
+                text.
 
         Returns:
-            A NumPy array with one row per sample, int64 for integers; a list of str for text; a list of NumPy arrays if
-            the samples' shapes differ, and always for ``boxes``, ``keypoints`` and numbers per object.
+            A NumPy array with one row per sample, int64 for integers; a list of str for text; a list of parsed values
+            for JSON, as in :meth:`filter`; a list of NumPy arrays if the samples' shapes differ, and always for
+            ``boxes``, ``keypoints`` and numbers per object.
 
         Raises:
             ConfigError: there is no such field, it has another kind, or a sample has no value.
-            DataError, StorageError: a sample cannot be read.
+            DataError, StorageError: a sample cannot be read, or its JSON is invalid.
         """
         if not isinstance(field, str):
             raise ConfigError(f"targets: field must be the name of one field, not {field!r}")
@@ -72,6 +74,8 @@ class Labels:
             assert self._table is not None
             return self._table.array("targets", self._engine, field)
         stored_values.require_field(self._engine, "targets", field)
+        if (field, "json") in ((name, kind) for name, kind, *_ in self._engine.roles()):
+            return stored_values.json_values(self._engine, "targets", field)
         return _engine.field_values(self._engine, field)
 
     def class_counts(self) -> dict[str, int]:

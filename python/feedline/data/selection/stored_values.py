@@ -33,6 +33,19 @@ def column(engine: _engine.Dataset, table: TableValues | None, where: str, name:
     return values
 
 
+def json_values(engine: _engine.Dataset, where: str, name: str) -> list[Any]:
+    """Returns the parsed values of a JSON field of every sample.
+
+    Raises:
+        ConfigError: a sample has no value.
+        DataError: a value is not JSON.
+    """
+    values = _engine.values(engine, [name])[0]
+    if None in values:
+        raise ConfigError(f"{where}: sample {values.index(None)} has no value in the field {name!r}")
+    return list(_parsed(name, values))
+
+
 def integers(engine: _engine.Dataset, table: TableValues | None, where: str, name: str) -> list[int]:
     """Returns an integer field of every sample, or the classes in a column of its table.
 
