@@ -211,7 +211,7 @@ def test_a_file_next_to_it_that_is_not_python_is_reported_as_not_seen(data: str,
     assert found_beside(tmp_path, "from mydata.photos import Photos", "Photos()", data=data) == []
     root, _ = build(GPU_HOST, tmp_path)
     seen = examine(root, MadeGpus(GPU_HOST), {}, None, ["python", str(tmp_path / "train.py")])
-    assert any("mydata/photos.py" in one and "cannot be read" in one for one in seen.unseen)
+    assert any("mydata/photos.py" in one and "cannot be parsed" in one for one in seen.unseen)
 
 
 def test_loaders_that_other_files_make_are_reported_as_not_read(tmp_path: Path) -> None:
