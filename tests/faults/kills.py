@@ -29,8 +29,13 @@ def kill(jobs: list[Job], children: Children, source: Path, count: int, until: f
                 after = moments.uniform(0, 1.1 * seconds)
                 run = children.run(lambda job=job: job.run(source, children.root), kill_after=after)
                 kills += run.status == -9
+                if run.status != -9:
+                    break
+            shown = f"{job.name}, killed after {after:.3f} s (kill {kills})"
+            if run.status not in (0, -9):
+                found.complaints.append(f"{shown}: ends with {run.status}: {run.output[-400:]}")
             for complaint in judged(job, children, source, run, None, expected, found):
-                found.complaints.append(f"{job.name}, killed after {after:.3f} s (kill {kills}): {complaint}")
+                found.complaints.append(f"{shown}: {complaint}")
             if kills >= count or time.monotonic() > until:
                 break
     return kills
@@ -69,8 +74,11 @@ def kill_training(children: Children, folder: Path, count: int, until: float, se
             run = _train(children, folder, log, 1 + kills % 4, _MOST_STEPS, kill_after=moments.uniform(0, 0.5))
             kills += run.status == -9
             if run.status != -9:
+                lost = expected.keys() - {line["step"] for line in killed_run.complete_lines(log)}
                 if run.status:
                     found.complaints.append(f"training after {kills} kills ends with {run.status}: {run.output[-400:]}")
+                elif lost:
+                    found.complaints.append(f"training after {kills} kills lacks steps {sorted(lost)[:5]}")
                 break
         lines = killed_run.complete_lines(log)
         wrong = [line["step"] for line in lines if line["digest"] != expected.get(line["step"])]

@@ -49,6 +49,14 @@ def test_a_misspelt_name(photos: feedline.Dataset) -> None:
     assert not hasattr(photos, "__array__")
 
 
+def test_an_attribute_error_of_a_property_is_raised_unchanged(
+    photos: feedline.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feedline.Dataset, "classes", property(lambda self: self.missing))
+    with pytest.raises(AttributeError, match="no attribute 'missing'"):
+        photos.classes  # noqa: B018
+
+
 def test_each_advice_names_a_method_with_these_parameters() -> None:
     for name, instead in other_names._INSTEAD.items():
         assert not hasattr(feedline.Dataset, name), f"{name} exists"

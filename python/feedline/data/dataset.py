@@ -84,6 +84,8 @@ class Dataset(Recorded, Targets, Sound, Volumes, Videos, Splits, Labels, Tokeniz
     if not TYPE_CHECKING:  # type checkers would otherwise accept any name
 
         def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):
+                return object.__getattribute__(self, name)  # raises the AttributeError of a property again
             found = None if name.startswith("_") else other_names.advice(name, dir(type(self)))
             if found is None:
                 raise AttributeError(f"'Dataset' object has no attribute {name!r}", name=name, obj=self)

@@ -63,3 +63,5 @@ class ArrayPool:
     def _give_back(self, block: Any) -> None:
         if self._users > 0 and len(self._free) < _MOST:
             self._free.append(block)
+            if self._users == 0:  # end() ran in between; no lock, as the garbage collector may run this inside end()
+                self._free.clear()

@@ -65,12 +65,12 @@ def stored(dataset: Dataset, field: str | None, options: Mapping[str, Any], *, s
     function = _function_of(dataset)
     if field not in (None, IDS):
         raise ConfigError(f"{_WHERE}: tokenize() makes the field {IDS!r}; omit field={field!r}")
-    if dataset.format == "mix":
-        return _stored_mixture(dataset, function, options, skips=skips)
     length = None
     if isinstance(function, ImageChatTokens):
         _check_images(dataset, options)
         length = options["length"] if options["long"] == "truncate" else None
+    if dataset.format == "mix":
+        return _stored_mixture(dataset, function, options, skips=skips)
     documents = _Tokenized(dataset, function, length, skips)
     arguments = {"version": _VERSION, **function.identity(), **({"truncate": length} if length else {})}
     arguments |= {"on_error": "skip"} if skips else {}
