@@ -287,13 +287,15 @@ void add_nested(const ParquetMetadata& metadata, std::vector<ParquetColumn>& col
 
 // A tensor is not stored as nested lists, so it has no nested form.
 void remove_forms_of_tensors(std::vector<ParquetColumn>& columns) {
+  std::vector<std::string> forms;
   for (ParquetColumn& column : columns) {
     if (column.nested || (column.type.tensor.dims() == 0 && column.type.holds == Holds::kNumbers)) continue;
-    const std::string form = std::exchange(column.type.nested_form, {});
-    std::erase_if(columns, [&](const ParquetColumn& one) {
-      return one.type.is_on_request && one.type.name == form && form == column.type.name;
-    });
+    std::string form = std::exchange(column.type.nested_form, {});
+    if (form == column.type.name) forms.push_back(std::move(form));
   }
+  std::erase_if(columns, [&](const ParquetColumn& one) {
+    return one.type.is_on_request && std::ranges::find(forms, one.type.name) != forms.end();
+  });
 }
 
 }  // namespace
