@@ -405,6 +405,30 @@ def test_a_limit_of_address_space_is_named(folder: Path, tmp_path: Path, environ
     assert done.stdout.splitlines()[-1] == "21", done.stderr
 
 
+def test_a_smaller_budget_under_a_limit_of_address_space_removes_no_record(
+    folder: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    program = """
+        import resource, sys, feedline
+        if sys.argv[3] != "0":
+            resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        train = feedline.open(sys.argv[1]).resize((64, 64)).cache(sys.argv[2], budget=int(sys.argv[3]) or None)
+        with train.loader(1, num_workers=1, output="numpy", rank=0, world_size=2) as loader:
+            assert sum(1 for _ in loader) == 11
+    """
+    environment |= {"OPENBLAS_NUM_THREADS": "1"}  # each thread reserves address space
+
+    def run(budget: int) -> bytes:
+        command = [sys.executable, "-c", textwrap.dedent(program), str(folder), str(tmp_path / "pixels"), str(budget)]
+        subprocess.run(command, env=environment, timeout=HANG_S, check=True)
+        (made,) = (path for path in tmp_path.glob("pixels*") if path.stat().st_size > 0)
+        return made.read_bytes()
+
+    whole = run(0)
+    for cut in (1000, 20_000, 60_000):  # within the records of 64 x 64 pixels
+        assert run(len(whole) - cut) == whole
+
+
 def test_ranks_share_one_copy_and_it_goes_with_them(folder: Path, tmp_path: Path, environment: dict[str, str]) -> None:
     program = """
         import sys, feedline

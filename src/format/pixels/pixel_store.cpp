@@ -178,6 +178,7 @@ Result<std::span<const std::byte>> PixelStore::find(std::uint64_t sample) {
   if (!record && kind_ != Kind::kFinished) {  // this record may have been added after the end was read
     FEEDLINE_TRY(const std::uint64_t after, limit());
     record = framed(sample, offset, after);
+    if (!record && after == extent_.mapped) return std::span<const std::byte>();  // it may end beyond the mapping
   }
   if (kind_ == Kind::kMemory) return record;
   std::atomic<std::uint64_t>& verified = verified_[sample / 64];
