@@ -319,15 +319,15 @@ def test_verify_names_the_files_to_verify(copied: Path) -> None:
     assert "undecodable_sample" in codes()
 
 
-def _with_column(root: Path, key: str, values: Any, shape: list[int]) -> Path:
-    """Adds a column of float32 to the data files."""
+def _with_column(root: Path, key: str, values: Any, shape: list[int], dtype: str = "float32") -> Path:
+    """Adds a column to the data files."""
     parquet, arrow = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow")
     for path in sorted(root.glob("data/*/*.parquet")):
         table = parquet.read_table(path)
         rows = arrow.array([values(index) for index in table["index"].to_pylist()])
         parquet.write_table(table.append_column(key, rows), path)
     info = json.loads((root / "meta/info.json").read_text())
-    info["features"][key] = {"dtype": "float32", "shape": shape, "names": None}
+    info["features"][key] = {"dtype": dtype, "shape": shape, "names": None}
     (root / "meta/info.json").write_text(json.dumps(info))
     return root
 
@@ -348,6 +348,16 @@ def test_a_shape_that_differs_from_the_metadata_is_an_error(tmp_path: Path, stat
     _with_column(tmp_path, "x", lambda index: float(index) if stored == "()" else [0.0, 1.0], stated)
     expected = re.escape(f"have the shape {stored}, but meta/info.json states {tuple(stated)}")
     with pytest.raises(feedline.DataError, match=expected):
+        feedline.open(tmp_path)
+
+
+@pytest.mark.parametrize(("dtype", "value"), [("uint8", 300), ("int32", 0.5), ("bool", 2)])
+def test_values_that_do_not_fit_the_dtype_of_the_metadata_are_an_error(
+    tmp_path: Path, dtype: str, value: float
+) -> None:
+    made_lerobot.make(tmp_path, images=False)
+    _with_column(tmp_path, "x", lambda index: value if index == 3 else type(value)(1), [1], dtype)
+    with pytest.raises(feedline.DataError, match=f"'x' in .* has values that are not {dtype}"):
         feedline.open(tmp_path)
 
 

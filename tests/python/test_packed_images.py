@@ -117,6 +117,9 @@ def test_datasets_are_mixed_by_weight_and_read_from_their_own_folders(tmp_path: 
     part = mixed.collate("list", fields="images").tokenize(model, **options)
     with pytest.raises(feedline.ConfigError, match=r"collate is not supported between mix\(\) and tokenize\(\)"):
         part.pack_sequences(LENGTH, long="truncate")
+    part = mixed.tokenize(model, **options).collate("list", fields="pixel_values")
+    with pytest.raises(feedline.ConfigError, match=r"call it directly after tokenize\(\)"):
+        part.pack_sequences(LENGTH, long="truncate")
     with pytest.raises(feedline.DataError, match="not in one local folder"):
         mixed.tokenize(model, **options)[0]
 

@@ -168,7 +168,13 @@ class _Columns:
                     f"open: the rows of {key!r} in {self._read.folder.source!r} have the shape {values.shape[1:]}, but "
                     f"meta/info.json states {stated}; correct the metadata, or write the data again"
                 )
-            values = numpy.ascontiguousarray(values.astype(dtype, copy=False))
+            converted = values.astype(dtype, copy=False)
+            if dtype.kind in "biu" and not numpy.array_equal(converted, values):
+                raise DataError(
+                    f"open: {key!r} in {self._read.folder.source!r} has values that are not {dtype}, the dtype that "
+                    "meta/info.json states; correct the metadata, or write the data again"
+                )
+            values = numpy.ascontiguousarray(converted)
             kind = "value" if values.dtype == numpy.int64 and values.ndim == 1 and steps is None else "array"
             self.columns.add_numbers(_described(key, values, kind), steps)
 
