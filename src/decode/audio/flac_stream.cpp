@@ -172,7 +172,8 @@ Result<std::uint64_t> count_flac_samples(ByteSource& source, const FlacStream& s
                         std::to_string(static_cast<double>(samples) / static_cast<double>(stream.rate)) +
                         " s: the file does not end with a whole frame");
     }
-    if (begin == stream.data_at) return bad_stream("truncated or damaged: no frame is whole");
+    if (begin == stream.data_at || window >= kMostFlacFrame)
+      return bad_stream("truncated or damaged: no frame at its end is whole");
   }
 }
 
