@@ -113,6 +113,8 @@ TEST(FlacReader, CountsSamplesThatNoHeaderStates) {
   }
   EXPECT_NE(fault_of(made.file.substr(0, made.begins[1] - 1), 0, 1).find("no frame at its end is whole"),
             std::string::npos);
+  const std::string later = made.file.substr(0, made.begins[0]) + made.file.substr(made.begins[1]);
+  EXPECT_NE(fault_of(later, 0, 1).find("the first frame has the number 1,"), std::string::npos);
 }
 
 TEST(FlacReader, UsesSeekTables) {
