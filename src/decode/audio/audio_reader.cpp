@@ -51,6 +51,11 @@ const AudioFormat* of_extension(std::string_view extension) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
+// AAC without a container.
+bool is_adts(Bytes head) {
+  return head.size() >= 2 && (number(head.first(2), true) & 0xFFF6U) == 0xFFF0;  // layer 0
+}
+
 // Returns the format whose signature matches, or nullptr. MP3 without a tag has no signature.
 const AudioFormat* of_signature(Bytes head) {
   const auto is = [&](std::string_view first, std::string_view kind = {}) {
@@ -66,8 +71,7 @@ const AudioFormat* of_signature(Bytes head) {
   if (is("NIST_1A\n")) return &named("NIST");
   if (begins_with(part(head, 4), "ftyp")) return &named("MP4");
   if (is("ID3")) return &named("MP3");
-  if (head.size() >= 2 && number(head.first(2), true) >> 4 == 0xFFF && (number(head.first(2), true) & 6U) == 0)
-    return &named("AAC");  // layer 0
+  if (is_adts(head)) return &named("AAC");
   const auto mp3 = parse_mp3_header(head);
   return mp3 && mp3->frame_bytes > 0 ? &named("MP3") : nullptr;
 }
@@ -100,6 +104,7 @@ Result<std::unique_ptr<AudioReader>> open_audio(ByteSource& source) {
     FEEDLINE_TRY(const Bytes after, source.bytes(tag, 4));
     is_flac = begins_with(after, "fLaC");
     if (is_flac) format = &named("FLAC");
+    if (is_adts(after)) format = &named("AAC");
   }
   std::unique_ptr<AudioReader> reader;
   if (format->read_header != nullptr) {

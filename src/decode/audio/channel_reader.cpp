@@ -23,10 +23,11 @@ class ChannelReader final : public AudioReader {
  private:
   template <typename T>
   Result<void> read_channel(std::uint64_t begin, std::span<T> out) {
-    constexpr std::size_t kFrames = 16384;  // read at a time
+    // Read at a time. Many, because each read of AAC decodes earlier packets again.
+    constexpr std::size_t kSamples = 1 << 20;
     std::vector<T> all;
     while (!out.empty()) {
-      const std::size_t frames = std::min(out.size(), kFrames);
+      const std::size_t frames = std::min(out.size(), kSamples / channels_);
       all.resize(frames * channels_);
       FEEDLINE_CHECK_OK(reader_->read(begin, std::span(all)));
       for (std::size_t i = 0; i < frames; ++i) out[i] = all[i * channels_ + channel_];

@@ -23,7 +23,8 @@ struct FlacFrameHeader {
   bool is_variable = false;  // frames of the stream differ in size
   std::size_t bytes = 0;     // of the header
 };
-constexpr std::size_t kMostFlacHeader = 16;  // bytes
+constexpr std::size_t kMostFlacHeader = 16;       // bytes
+constexpr std::size_t kMostFlacFrame = 16 << 20;  // bytes; STREAMINFO states the size with 24 bits
 
 // Returns nullopt if the bytes do not begin with a whole header whose CRC-8 is right.
 std::optional<FlacFrameHeader> parse_flac_header(std::span<const std::byte> bytes);

@@ -53,7 +53,7 @@ Result<void> FlacReader::read_as(std::uint64_t begin, std::span<T> out) {
     FEEDLINE_TRY(position, find_flac_frame(source_, stream_, begin, bytes_of(frames + near)));
   }
   auto decoded = decode_from(position, begin, out);
-  if (decoded || position.at == stream_.data_at) return decoded;
+  if (decoded || decoded.error().code != ErrorCode::kData || position.at == stream_.data_at) return decoded;
   // bytes within a frame may look like a header, so a position may be wrong
   return decode_from(FlacPosition{stream_.data_at, 0}, begin, out);
 }
@@ -89,6 +89,7 @@ Result<void> FlacReader::decode_from(FlacPosition position, std::uint64_t begin,
     // the frame's end was not read yet
     const std::uint64_t rest = source_.size() - position.at;
     if (bytes.size() >= rest) return failed("truncated", "the file ends", position.sample);
+    if (bytes.size() >= kMostFlacFrame) return failed("damaged", "it has no end within 16 MiB", position.sample);
     const std::uint64_t wanted =
         std::min(rest, std::max(bytes_of(end - position.sample), std::uint64_t{2} * bytes.size()));
     FEEDLINE_TRY(bytes, source_.bytes(position.at, wanted));

@@ -111,7 +111,10 @@ TEST(FlacReader, CountsSamplesThatNoHeaderStates) {
     const std::string fault = fault_of(made.file.substr(0, made.file.size() - cut), 0, 1);
     EXPECT_NE(fault.find("truncated or damaged after 0.708"), std::string::npos) << fault;
   }
-  EXPECT_NE(fault_of(made.file.substr(0, made.begins[1] - 1), 0, 1).find("no frame is whole"), std::string::npos);
+  EXPECT_NE(fault_of(made.file.substr(0, made.begins[1] - 1), 0, 1).find("no frame at its end is whole"),
+            std::string::npos);
+  const std::string later = made.file.substr(0, made.begins[0]) + made.file.substr(made.begins[1]);
+  EXPECT_NE(fault_of(later, 0, 1).find("the first frame has the number 1,"), std::string::npos);
 }
 
 TEST(FlacReader, UsesSeekTables) {

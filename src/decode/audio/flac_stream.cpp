@@ -105,8 +105,11 @@ Result<FlacStream> read_flac_stream(ByteSource& source) {
   FEEDLINE_TRY(const Bytes bytes, source.bytes(stream.data_at, kMostFlacHeader));
   const auto first = parse_flac_header(bytes);
   if (first) stream.first = *first;
-  if (!first || !stream.matches(*first) || first->number != 0)
+  if (!first || !stream.matches(*first))
     return bad_stream("truncated or damaged: the metadata is not followed by the first frame");
+  if (first->number != 0)
+    return bad_stream("the first frame has the number " + std::to_string(first->number) +
+                      ", so the file is a part of another that was cut without decoding; encode it again");
   return stream;
 }
 
@@ -172,7 +175,8 @@ Result<std::uint64_t> count_flac_samples(ByteSource& source, const FlacStream& s
                         std::to_string(static_cast<double>(samples) / static_cast<double>(stream.rate)) +
                         " s: the file does not end with a whole frame");
     }
-    if (begin == stream.data_at) return bad_stream("truncated or damaged: no frame is whole");
+    if (begin == stream.data_at || window >= kMostFlacFrame)
+      return bad_stream("truncated or damaged: no frame at its end is whole");
   }
 }
 

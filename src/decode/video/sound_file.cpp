@@ -26,12 +26,13 @@ class RecentTracks {
   }
   void add(std::uint64_t key, const Track& track) {
     constexpr std::size_t kMostPackets = 1 << 20;  // 12 hours of AAC at 24 kHz, 32 MB
+    constexpr std::size_t kOfTrack = 32;           // packets that take as much memory as the rest of a track
     const std::lock_guard lock(mutex_);
     if (packets_ > kMostPackets) {
       tracks_.clear();
       packets_ = 0;
     }
-    if (tracks_.emplace(key, track).second) packets_ += track->stream.packets.size();
+    if (tracks_.emplace(key, track).second) packets_ += track->stream.packets.size() + kOfTrack;
   }
 
  private:
@@ -78,7 +79,7 @@ Result<void> check_sound_library() {
 }
 
 Result<std::unique_ptr<AudioReader>> open_sound_file(ByteSource& source) {
-  static RecentTracks recent;
+  static auto& recent = *new RecentTracks;  // never destroyed, as threads may outlive static objects
   FEEDLINE_CHECK_OK(check_sound_library());
   const auto& library = ffmpeg_library();
   const auto key = source.key();

@@ -27,8 +27,10 @@ struct AudioField {
 Result<std::uint64_t> length_of(const memory::Record::Field& stored, const AudioPlan& plan, AudioHeaders& headers,
                                 AudioSource& source) {
   if (stored.absent) return 0;
-  if (stored.range.duration >= 0)
-    return plan.longest(static_cast<std::uint64_t>(std::llround(stored.range.duration * plan.rate)), plan.rate);
+  if (stored.range.duration >= 0) {
+    const double samples = std::min(stored.range.duration * plan.rate, 1e15);  // longer than any file
+    return plan.longest(static_cast<std::uint64_t>(std::llround(samples)), plan.rate);
+  }
   FEEDLINE_TRY(const AudioLength length, headers.find(stored, source));
   const decode::AudioInfo info{.rate = length.rate, .frames = length.frames};
   FEEDLINE_TRY(const AudioWindow window, window_of(stored.range, info));

@@ -66,6 +66,13 @@ def test_edit_lists_and_padding_set_the_length(tmp_path: Path) -> None:
     numpy.testing.assert_array_equal(feedline.files([cut])[0].audio, decoded(cut))
 
 
+def test_aac_may_begin_with_an_id3_tag(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.aac", "-c:a", "aac", seconds=1.0)
+    whole = decoded(path)
+    path.write_bytes(b"ID3\x04\0\0\0\0\0\x14" + bytes(20) + path.read_bytes())
+    numpy.testing.assert_array_equal(feedline.files([path])[0].audio, whole)
+
+
 def test_files_in_memory_and_batches(tmp_path: Path) -> None:
     import tarfile
 

@@ -50,7 +50,7 @@ class Utterances:
 
     def extend(self, other: Utterances) -> None:
         """Appends the rows of another manifest; columns that one of them lacks are empty there."""
-        for name in self.columns.keys() | other.columns.keys():
+        for name in [*self.columns, *(name for name in other.columns if name not in self.columns)]:
             own = self.columns.setdefault(name, [""] * len(self.paths))
             own += other.columns.get(name, [""] * len(other.paths))
         self.paths += other.paths
