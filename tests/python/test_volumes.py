@@ -627,6 +627,16 @@ def test_rotation_reads_beyond_the_patch(tmp_path: Path) -> None:
     assert np.allclose(lengths, 38**0.5, atol=1e-3)  # rotations keep lengths
 
 
+def test_a_volume_of_one_slice_has_no_neighbours(tmp_path: Path) -> None:
+    # the second channel is next to the first one in memory
+    channels = np.stack([np.full((1, 65, 65), value, "f4") for value in (1, 1e30)])
+    dataset = opened(saved(tmp_path / "a.npy", channels)).center_crop((1, 33, 33)).random_affine(40)
+    for epoch in range(20):
+        image = dataset.sample(0, epoch=epoch).image[0]
+        assert image.min() >= 0
+        assert image.max() <= 1.001
+
+
 @pytest.mark.parametrize("channels", [None, 2])
 @pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
 def test_interpolation_does_not_depend_on_the_stored_form(tmp_path: Path, channels: int | None, dtype: str) -> None:

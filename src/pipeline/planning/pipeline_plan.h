@@ -26,7 +26,7 @@ class DevicePostprocess;
 struct PipelinePlan {
   // selection of samples
   plan::OrderConfig order;
-  bool is_given = false;        // the caller passes the order, and `order` is unused
+  bool is_given = false;        // the caller passes the order; `order` has only the seed and the size
   plan::PlanConfig ranks;       // how a whole epoch is divided into batches of the ranks
   std::uint64_t most_rows = 1;  // maximum rows of a batch on this rank, for its memory: fewer if an epoch has fewer
   bool in_order = true;

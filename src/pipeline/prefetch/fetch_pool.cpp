@@ -95,8 +95,7 @@ void FetchPool::finish(Entry& entry, const FetchTable::Outcome& outcome, Entries
 }
 
 FetchPool::Entry* FetchPool::claim(std::uint64_t sample, const base::SampleKey* key) {
-  Entry* entry = entries_.find(sample);
-  if (entry != nullptr && key != nullptr && (entry->epoch != key->epoch || entry->draw != key->sample)) entry = nullptr;
+  Entry* const entry = entries_.find(sample, key);
   depth_.taken(base::now_ns(), entry == nullptr || !entry->is_finished);
   if (entry != nullptr) entries_.claim(*entry);
   return entry;

@@ -42,7 +42,7 @@ class FetchPool {
   Entry& begin(const FetchOrder::Row& row, Entries& fresh);
   void finish(Entry& entry, const FetchTable::Outcome& outcome, Entries& unused);
   // Called when a thread needs a sample. Returns the sample's fetch, which is then no longer marked as wanted; nullptr
-  // if there is none. key: of the sample's random draws, if the fetch must have the same.
+  // if there is none. key: as of FetchTable::find().
   Entry* claim(std::uint64_t sample, const base::SampleKey* key = nullptr);
   // Called before a thread takes the parts of its fetch.
   void hand_over(const FetchTable::Parts& parts, std::size_t used);

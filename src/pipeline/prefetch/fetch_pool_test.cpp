@@ -66,6 +66,18 @@ TEST_F(FetchPoolTest, AFetchHoldsWhatItsBufferHasAndASpareOneIsUsedAgain) {
   EXPECT_TRUE(unused_.empty());
 }
 
+TEST_F(FetchPoolTest, AClaimFindsTheFetchWithItsDrawsAndNotTheOldest) {
+  FetchPool pool(kSlack, 1000 * kPhoto, 1, false, held_);
+  std::vector<FetchPool::Entry*> entries;
+  for (std::uint64_t draw = 0; draw < 2; ++draw) {
+    fresh_.emplace_back().parts.resize(1);
+    entries.push_back(&pool.begin({.sample = 7, .draw = draw}, fresh_));
+  }
+  const base::SampleKey second{.sample = 1};
+  EXPECT_EQ(pool.claim(7, &second), entries[1]);
+  EXPECT_EQ(pool.claim(7), entries[0]);
+}
+
 TEST_F(FetchPoolTest, WhatIsMuchOlderThanWhatWasTakenIsAbandoned) {
   FetchPool pool(kSlack, 1000 * kPhoto, 1, false, held_);
   pool.keep_spare();

@@ -61,9 +61,12 @@ FetchTable::Entry& FetchTable::add(Entries& from) {
   return entry;
 }
 
-FetchTable::Entry* FetchTable::find(std::uint64_t sample) const {
+FetchTable::Entry* FetchTable::find(std::uint64_t sample, const base::SampleKey* key) const {
+  const auto is_it = [&](const Entry& entry) {
+    return entry.sample == sample && (key == nullptr || (entry.epoch == key->epoch && entry.draw == key->sample));
+  };
   Entry* entry = buckets_[bucket_of(sample, buckets_.size())].first;
-  while (entry != nullptr && entry->sample != sample) entry = entry->after_;
+  while (entry != nullptr && !is_it(*entry)) entry = entry->after_;
   return entry;
 }
 

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/random.h"
 #include "storage/fetch.h"
 
 namespace feedline::pipeline {
@@ -94,8 +95,9 @@ class FetchTable {
   // Adds the first entry of `from`; its sample must be set, and its number must be higher than all before. It becomes
   // wanted.
   Entry& add(Entries& from);
-  // Returns the oldest wanted entry of this sample, or nullptr if there is none.
-  Entry* find(std::uint64_t sample) const;
+  // Returns the oldest wanted entry of this sample, or nullptr if there is none. key: of the sample's random draws, if
+  // the entry must have the same.
+  Entry* find(std::uint64_t sample, const base::SampleKey* key = nullptr) const;
   Entry* oldest_wanted() const { return wanted_.first; }
   // Makes it unwanted. Requires: the entry is wanted.
   void claim(Entry& entry);

@@ -114,11 +114,9 @@ Result<void> ReadAhead::read_missed(std::uint64_t sample, const base::SampleKey&
   if (!watch.finder) watch.finder = std::make_unique<PartReads::Finder>(*parts_);
   const auto part = watch.finder->find(sample, key);
   if (!part) return format_->read(sample, record);
-  storage::Read read{.piece = part->piece, .most_bytes = record.most_bytes, .buffer = std::move(watch.range)};
+  storage::Read read{.piece = part->piece, .most_bytes = record.most_bytes};
   storage::read_piece(read);
-  const bool is_usable = parts_->accept(*part, sample, read.bytes, record);
-  watch.range = std::move(read.buffer);
-  return is_usable ? Result<void>() : format_->read(sample, record);
+  return parts_->accept(*part, sample, read.bytes, record) ? Result<void>() : format_->read(sample, record);
 }
 
 Result<void> ReadAhead::read_far(const PlanRow& row, std::uint64_t sample, const base::SampleKey& key,

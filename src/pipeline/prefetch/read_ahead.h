@@ -75,7 +75,6 @@ class ReadAhead {
     FetchTable::Parts parts;
     std::vector<std::span<const std::byte>> bytes;
     std::unique_ptr<PartReads::Finder> finder;  // of ranges that were not fetched
-    memory::ByteBuffer range;
   };
   // Returns a reader for one thread; it must not outlive this object.
   std::unique_ptr<RecordReader> reader();

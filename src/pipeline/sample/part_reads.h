@@ -59,8 +59,8 @@ class PartReads {
     const std::unique_ptr<Scratch> scratch_;
   };
 
-  // Fills the record like RecordFormat::accept(). Returns false if the bytes are not usable; the whole sample must then
-  // be read. bytes: nullptr if the read failed.
+  // Fills the record like RecordFormat::accept(). Returns false if the bytes are not usable, or if the read failed;
+  // the whole sample must then be read.
   bool accept(const PartRead& read, std::uint64_t sample, const Result<std::span<const std::byte>>& bytes,
               memory::Record& record) const;
   // Calls note_outline() for a sample's image.

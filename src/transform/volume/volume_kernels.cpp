@@ -48,9 +48,10 @@ void with_type(DType dtype, Use use) {
   });
 }
 
-// Narrows the indexes k of a row, begin <= k < end, to those for which low <= first + k * step <= high.
+// Narrows the indexes k of a row, begin <= k < end, to those for which low <= first + k * step <= high; to none if
+// low > high.
 void narrow(double first, double step, double low, double high, std::int64_t& begin, std::int64_t& end) {
-  if (step == 0) {
+  if (step == 0 || low > high) {
     if (!(first >= low && first <= high)) end = begin;
     return;
   }
@@ -137,10 +138,11 @@ void linear(const VolumeBox& box, const SamplingGrid& grid, float fill, std::spa
       part.first[axis] = grid.first[axis] - static_cast<double>(box.begin[axis]) +
                          static_cast<double>(i) * grid.steps[axis][0] + static_cast<double>(j) * grid.steps[axis][1];
       const auto last = static_cast<double>(box.size[axis] - 1);
-      // a margin for the rounding of floats
-      constexpr double kMargin = 1e-3;
-      narrow(part.first[axis], grid.steps[axis][2], kMargin, last - kMargin, part.begin, part.end);
-      narrow(part.first[axis], grid.steps[axis][2], -1 - kMargin, last + 1 + kMargin, part.touch_begin, part.touch_end);
+      const double reach = std::abs(part.first[axis]) + std::abs(grid.steps[axis][2]) * static_cast<double>(size[2]);
+      // for the rounding of floats: first, step and their sums are each wrong by at most reach / 2^24
+      const double margin = std::max(1e-3, reach / (1 << 22));
+      narrow(part.first[axis], grid.steps[axis][2], margin, last - margin, part.begin, part.end);
+      narrow(part.first[axis], grid.steps[axis][2], -1 - margin, last + 1 + margin, part.touch_begin, part.touch_end);
     }
     if (part.begin >= part.end) part.begin = part.end = part.touch_begin;
     part.end = std::max(part.end, part.touch_begin);

@@ -48,9 +48,8 @@ class BaselineDecoder {
                                             const Task& second_task);
 
   // Decoding a region reads the MCUs from the scan's start up to `end_mcu`; `first_mcu` is the first with pixels in the
-  // region. `skipped` of them have no pixels in the
-  // region and are decoded only to find where they end. `skipped` is 0 if the decoder can search for restart markers
-  // instead.
+  // region. `skipped` of them have no pixels in the region and are decoded only to find where they end. `skipped` is 0
+  // if the decoder can search for restart markers instead.
   struct Reach {
     int first_mcu = 0;
     int end_mcu = 0;
