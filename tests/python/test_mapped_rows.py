@@ -275,6 +275,24 @@ def test_a_function_that_may_write_gets_arrays_of_its_own() -> None:
     np.testing.assert_array_equal(source, volumes())
 
 
+class Proxy:
+    """Has every attribute, like a mock or a remote object."""
+
+    def __getattr__(self, name: str) -> bool:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return True
+
+    def __call__(self, number: int) -> int:
+        return 2 * number
+
+
+def test_a_function_with_every_attribute_is_none_of_this_package() -> None:
+    with feedline.arrays(x=np.arange(4)).map(Proxy(), "x").loader(4, output="numpy") as loader:
+        (batch,) = loader
+    np.testing.assert_array_equal(batch.x, [0, 2, 4, 6])
+
+
 def test_writing_to_a_read_only_row_names_the_way_out() -> None:
     def doubled(volume: np.ndarray) -> np.ndarray:
         volume *= 2

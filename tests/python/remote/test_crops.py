@@ -145,7 +145,9 @@ def test_shards(server: RangeServer, root: Path, photos: list[bytes]) -> None:
             for one, expected in zip(mine, other, strict=True):
                 np.testing.assert_array_equal(one[0], expected[0])
                 np.testing.assert_array_equal(one[1], expected[1])
-    assert stats_of(remote)["ranges"] >= PHOTOS
+    stats = stats_of(remote)
+    assert stats["ranges"] >= PHOTOS
+    assert stats["refused_ranges"] == 0
 
 
 def test_orders_that_the_caller_gives(server: RangeServer, root: Path) -> None:
@@ -156,7 +158,9 @@ def test_orders_that_the_caller_gives(server: RangeServer, root: Path) -> None:
     with loaders[0] as mine, loaders[1] as other:
         for _ in range(6):
             assert_equal(crops(mine), crops(other))
-    assert stats_of(remote)["ranges"] > PHOTOS
+    stats = stats_of(remote)
+    assert stats["ranges"] > PHOTOS
+    assert stats["refused_ranges"] == 0, "the ranges of these draws"
 
 
 def is_decodable(encoded: bytes) -> bool:

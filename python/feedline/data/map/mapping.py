@@ -151,7 +151,7 @@ class Chain:
             function.end()
 
     def _own_functions(self) -> list[Any]:
-        return [step.function for step in self.steps if getattr(step.function, "gives_away", False)]
+        return [step.function for step in self.steps if getattr(type(step.function), "gives_away", False)]
 
     def _run_apart(self, fields: Fields, draw: tuple[int, int, int]) -> Fields:
         if self._processes is not None:
