@@ -78,7 +78,7 @@ struct Record {
     const storage::Storage* storage = nullptr;
     std::string object{};
     std::shared_ptr<const Volume> volume{};  // volume fields, which are read in boxes
-    // Images of which only a part was read: `bytes` is its file (decode/jpeg/jpeg_part.h).
+    // Set if only a part of an image was read: `bytes` is then the part's file (decode/jpeg/jpeg_part.h).
     std::shared_ptr<decode::JpegPart> part{};
     std::optional<Shape> origin{};  // of the sample's patch, if the format chose it
     // Of videos whose format chooses the frames: their times in seconds from the first frame, or encoded images.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fault campaigns: what breaks when calls fail, processes are killed and memory is short.
+"""Fault campaigns: failing calls, killed processes, and little memory.
 
     tools/faults calls [--job TEXT] [--stride N]   every writing call of every job fails once
     tools/faults kills [--count N]                 SIGKILL at random times

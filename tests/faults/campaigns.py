@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a campaign, prints what was wrong, and records the figures."""
+"""Runs a campaign, prints its defects, and records the figures."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _chosen(options: argparse.Namespace) -> list[Job]:
 
 
 def _begin(options: argparse.Namespace) -> tuple[Children, Path]:
-    """Imports what jobs need before children are forked, and makes the jobs' data."""
+    """Imports the modules of jobs before children are forked, and makes the jobs' data."""
     import feedline.cli.root
     import feedline.pack.packer
     import feedline.tokenizing

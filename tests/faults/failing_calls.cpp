@@ -5,7 +5,7 @@
 // faults_arm() reads the settings, so that a process can load Feedline first and then fork a process for each fault:
 //
 //   FAULTS_ROOT     absolute path of the folder; calls on other files are passed on
-//   FAULTS_COUNTER  existing file of 8 bytes with the number of calls so far
+//   FAULTS_COUNTER  existing file of 8 bytes with the number of calls
 //   FAULTS_AT       n, from 1; 0 only counts
 //   FAULTS_ACTION   number of an error, "short" (half of a write) or "kill" (SIGKILL before the call)
 //   FAULTS_LASTING  "1": the n-th call and all later ones, as on a full disk, which allows removals
@@ -86,7 +86,7 @@ bool resolved(int fd, char (&found)[8192]) {
   return is_below(found);
 }
 
-// Counts a call. Returns what it has to do instead of passing the call on.
+// Counts a call. Returns the action that replaces the call.
 Action fault(const char* name, const char* path) {
   const std::uint64_t number = calls->fetch_add(1) + 1;
   if (log_fd >= 0) {

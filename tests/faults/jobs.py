@@ -174,7 +174,7 @@ def _of_command(*arguments: str) -> Step:
 
 
 def _text_of(*names: str) -> Step:
-    """What other programs read: the files."""
+    """The files, which other programs read."""
 
     def read(source: Path, root: Path) -> str:
         return digest((root / name).read_bytes() if (root / name).exists() else "missing" for name in names)

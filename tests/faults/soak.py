@@ -23,7 +23,7 @@ _MOST_GROWTH = {"rss_mib": 8.0, "descriptors": 0.0, "threads": 0.0, "shm_files":
 
 
 def soak(source: Path, root: Path, until: float) -> tuple[dict[str, object], list[str]]:
-    """Returns the figures, and what grew."""
+    """Returns the figures, and those that grew."""
     begun = time.monotonic()
     rounds = _rounds(source, root)
     expected: dict[int, str] = {}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fails each writing call of each job once, with each error that it may have, and then runs the job again.
 
-The failed run must end with an error that names a file below the root and the reason, or, if the job can go on
-without the file, deliver the right samples. What it leaves must be refused or complete. The second run must give the
-same bytes as a run without faults.
+The failed run must end with an error that names a file below the root and the reason, or, if the job can
+continue without the file, deliver the right samples. Its output must be refused or complete. The second run must write
+the same bytes as a run without faults.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VOLATILE = (".lock", ".feedline-index", ".uses", ".origin", ".entry", ".feedlin
 
 @dataclass
 class Walk:
-    """The counts of a campaign, and what was wrong."""
+    """The counts of a campaign, and its defects."""
 
     faults: int = 0
     errors: int = 0  # runs that ended with an error
@@ -47,7 +47,7 @@ class Reference:
 
     delivered: str
     read: str
-    before: str  # what a reader finds before the run; "": it refuses
+    before: str  # a reader's result before the run, or "" if it refuses
     files: dict[str, str]
     calls: list[tuple[str, str]]
 
@@ -98,7 +98,7 @@ def begin(job: Job, source: Path, children: Children) -> None:
 def judged(
     job: Job, children: Children, source: Path, run: Ended, fault: Fault | None, expected: Reference, found: Walk
 ) -> Iterator[str]:
-    """Yields what is wrong with a run that had a fault, with what it left, and with the run after it."""
+    """Yields the defects of a run that had a fault, of its output, and of the next run."""
     root = children.root
     if run.hung:
         yield "hangs"
@@ -113,9 +113,9 @@ def judged(
             yield from _bad_error(job.continues and path not in job.required, run, fault, str(root))
     left = children.run(lambda: job.read(source, root))
     if left.hung or left.status not in (0, 2, 3):
-        yield f"what it leaves: a reader ends with {left.status}: {left.output[-400:]}"
+        yield f"its output: a reader ends with {left.status}: {left.output[-400:]}"
     elif left.status == 0 and left.result not in (expected.read, expected.before):
-        yield "what it leaves is read as whole, with other samples"
+        yield "its output is read as whole, with other samples"
     elif run.status == 0 and left.result != expected.read:
         yield f"it reports success, but a reader has {left.result}{left.output[-400:]}"
     again = children.run(lambda: job.run(source, root))
@@ -175,7 +175,7 @@ def _bad_error(continues: bool, run: Ended, fault: Fault, root: str) -> Iterator
     elif fault.action == "short":
         yield f"a short write is an error: {text[-400:]}"
     elif continues:
-        yield f"does not go on: {text[-400:]}"
+        yield f"does not continue: {text[-400:]}"
     else:
         if _REASONS[fault.action] not in text:
             yield f"the reason is missing: {text[-400:]}"

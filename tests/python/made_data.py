@@ -28,6 +28,17 @@ def encoded(pixels: np.ndarray, format: str = "JPEG", **options: object) -> byte
     return stream.getvalue()
 
 
+def large_photo(seed: int, width: int, height: int, noise: int, quality: int, **options: object) -> bytes:
+    """Returns a JPEG with coarse shapes and with noise of at most this many levels, as a photo has."""
+    from PIL import Image
+
+    rng = np.random.default_rng(seed)
+    coarse = Image.fromarray(rng.integers(0, 256, (height // 20, width // 20, 3), dtype=np.uint8))
+    pixels = np.asarray(coarse.resize((width, height), Image.Resampling.BICUBIC), dtype=np.int16)
+    pixels = pixels + rng.integers(-noise, noise + 1, (height, width, 1), dtype=np.int16)
+    return encoded(pixels.clip(0, 255).astype(np.uint8), quality=quality, **options)
+
+
 def make_folder(root: Path, per_class: int = 7) -> Path:
     """`per_class` JPEGs of differing sizes in each of three classes; keys "apple/000.jpg" and so on."""
     for label, name in enumerate(CLASSES):

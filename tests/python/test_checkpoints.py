@@ -11,6 +11,7 @@ import sys
 import tarfile
 from pathlib import Path
 
+import made_data
 import numpy as np
 import pytest
 from PIL import Image
@@ -21,12 +22,7 @@ WIDTH, HEIGHT, PHOTOS = 1100, 800, 10
 
 
 def photo(seed: int, quality: int = 93, **options: object) -> bytes:
-    rng = np.random.default_rng(seed)
-    coarse = Image.fromarray(rng.integers(0, 256, (40, 55, 3), dtype=np.uint8)).resize((WIDTH, HEIGHT), Image.BICUBIC)
-    pixels = np.asarray(coarse, dtype=np.int16) + rng.integers(-12, 13, (HEIGHT, WIDTH, 1))
-    stream = io.BytesIO()
-    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(stream, "JPEG", quality=quality, **options)
-    return stream.getvalue()
+    return made_data.large_photo(seed, WIDTH, HEIGHT, 12, quality, **options)
 
 
 @pytest.fixture(scope="module")

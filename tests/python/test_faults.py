@@ -52,8 +52,8 @@ def test_planted_faults_of_calls_are_found(environment: dict[str, str]) -> None:
     status, figures, shown = run(environment, "calls", "--job", "planted")
     assert status == 1 and isinstance(figures["wrong"], int) and figures["wrong"] >= 5
     assert "ENOSPC at call 1 (open64 out): it reports success, but a reader has" in shown
-    assert "short at call 2 (write out): what it leaves is read as whole, with other samples" in shown
-    assert "kill at call 2 (write out): what it leaves is read as whole, with other samples" in shown
+    assert "short at call 2 (write out): its output is read as whole, with other samples" in shown
+    assert "kill at call 2 (write out): its output is read as whole, with other samples" in shown
 
 
 def test_killed_jobs_are_whole_after_the_next_run(environment: dict[str, str]) -> None:

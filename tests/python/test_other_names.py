@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names and arguments of other libraries: the error says what to write instead."""
+"""Names and arguments of other libraries raise errors that name the replacement."""
 
 from __future__ import annotations
 

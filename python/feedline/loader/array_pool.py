@@ -32,7 +32,7 @@ class ArrayPool:
     def end(self) -> None:
         """Removes a user. After the last one, unused memory is freed."""
         with self._lock:
-            self._users -= 1
+            self._users = max(self._users - 1, 0)
             if self._users == 0:
                 self._free.clear()
 

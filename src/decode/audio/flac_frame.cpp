@@ -122,7 +122,7 @@ struct FlacBits {
       buffer = buffer << (count - 1) << 1U;
       count = 0;
       if (at < size) continue;
-      at = size + 1;  // ended: there is no one
+      at = size + 1;  // the end: no bit is 1
       return zeros;
     }
   }

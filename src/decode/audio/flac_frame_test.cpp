@@ -43,7 +43,7 @@ void expect_decoded(const FlacFrameFixture& fixture, const std::vector<Samples>&
       const std::int64_t wide = value * (std::int64_t{1} << 32) >> fixture.bits;  // of 32 bits
       ASSERT_EQ(integers[i * channels + c], wide >> 16) << "channel " << c << ", sample " << i;
     }
-  // the first samples alone
+  // only the first samples
   ASSERT_TRUE(decoder.decode(bytes_of(frame), *header, fixture.bits, 50));
   std::vector<float> some(7 * channels);
   decoder.copy(43, std::span(some));

@@ -41,7 +41,7 @@ struct Bounds {
   FlacPosition low, high;
 };
 
-// Narrows the bounds by the seek table. Its points are trusted only if a matching frame is there.
+// Narrows the bounds by the seek table. A point is used only if a matching frame begins at its offset.
 Result<void> apply_seek_table(ByteSource& source, const FlacStream& stream, std::uint64_t sample, Bounds& bounds) {
   FEEDLINE_TRY(const Bytes table, source.bytes(stream.seek_table_at, stream.seek_table_bytes));
   std::optional<FlacPosition> before;

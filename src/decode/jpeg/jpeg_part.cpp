@@ -37,13 +37,13 @@ constexpr unsigned kFirstApp = 0xE0, kExif = 0xE1, kAdobe = 0xEE, kLastApp = 0xE
 unsigned byte_at(Bytes bytes, std::size_t at) { return std::to_integer<unsigned>(bytes[at]); }
 
 struct Head {
-  std::vector<std::byte> bytes;  // what decoding needs
+  std::vector<std::byte> bytes;  // the bytes that decoding needs
   std::size_t scan = 0;          // where the scan's data begins in the file
 };
 
 void append(std::vector<std::byte>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
-// Returns nullopt for files with unusual segments, of which no range is read.
+// Returns nullopt for files with unusual segments, whose ranges are not read.
 std::optional<Head> head_of(Bytes file) {
   if (file.size() < 4) return std::nullopt;
   Head head;

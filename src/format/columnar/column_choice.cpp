@@ -122,8 +122,8 @@ Result<PickedColumn> choose_converted(const WantedField& spec, const ColumnType&
   return field;
 }
 
-// Returns the spec "COLUMN" or "COLUMN:KIND" of a column whose name contains the separators of specs, or nullopt if
-// there is no such column.
+// Returns the spec "COLUMN" or "COLUMN:KIND" of a column whose name contains the separators of specs, or nullopt if no
+// column has this name.
 std::optional<WantedField> spec_of_whole_name(const std::string& text, const std::vector<ColumnType>& columns) {
   const auto of = [&](const std::string& name, std::optional<FieldKind> kind) -> std::optional<WantedField> {
     if (name.find_first_of(":=;+") == name.npos || std::ranges::find(columns, name, &ColumnType::name) == columns.end())

@@ -114,8 +114,8 @@ bool has_limited_addresses() {
   return ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-// Maps what the file may have after other processes with larger budgets have filled it. If `ulimit -v` limits
-// addresses, maps only what this process may fill: other records are then missing, and their samples are decoded.
+// Maps the size that the file may reach when processes with larger budgets fill it. If `ulimit -v` limits addresses,
+// maps only this process's budget: records beyond it count as missing, and their samples are decoded.
 Result<PixelStore::Extent> extent_of(const std::string& name, const FileDescriptor& fd, std::uint64_t budget) {
   FEEDLINE_TRY(const std::uint64_t room, cache::room_for(fd, name));
   const std::uint64_t most = std::min(room + kPageBytes, kMostMapped);

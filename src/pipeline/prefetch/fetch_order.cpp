@@ -22,7 +22,7 @@ void FetchOrder::give(std::vector<GivenSample> samples, std::uint64_t oldest) {
   given_.samples.push_back(std::move(samples));
 }
 
-// Returns whether the order has passed the row, in the same epoch or by going on to the next one.
+// Returns whether the order has passed the row, in the same epoch or by continuing in the next one.
 bool FetchOrder::is_before_next(const PlanRow& row, const std::shared_ptr<const plan::Plan>& plan) const {
   if (next_.is_next_epoch && !row.is_given && row.epoch + 1 == next_.epoch) return true;
   const bool is_same_order = plan == next_.plan && row.is_given == next_.is_given;

@@ -32,14 +32,14 @@ class FetchOrder {
     std::shared_ptr<const plan::Plan> plan;
     std::deque<std::vector<GivenSample>> given;
   };
-  // goes_on: another epoch is likely to follow this one. epoch: its number, for samples that the caller gives. Returns
-  // true if the samples fetched so far are no longer needed.
+  // goes_on: another epoch is likely to follow. epoch: its number, for samples that the caller gives. Returns
+  // true if all fetched samples are obsolete.
   bool begin(bool goes_on, Past& past, std::uint64_t epoch = 0);
   // Adds the caller's next batch of samples. Samples of batches before `oldest` are no longer needed.
   void give(std::vector<GivenSample> samples, std::uint64_t oldest);
   // Called if a thread needed the sample of this row but it had not been fetched: the thread is just before the next
   // sample to fetch, or in the epoch before it, or the order follows another plan. Returns true if the order continues
-  // after this row, and the samples fetched so far are no longer needed.
+  // after this row, and all fetched samples are obsolete.
   bool missed(const PlanRow& row, Past& past);
   void found() { misses_ = 0; }
   // Stops following an order until missed() is called.

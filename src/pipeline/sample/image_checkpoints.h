@@ -37,7 +37,7 @@ class ImageCheckpoints : public decode::CheckpointStore {
   // Whether ranges of remote images may be read. Call before other threads use this object.
   void allow_ranges(bool are_allowed) { are_ranges_allowed_ = are_allowed; }
   bool are_ranges_allowed() const { return are_ranges_allowed_; }
-  // The outlines of remote JPEGs (decode/jpeg/jpeg_part.h), in a file of their own.
+  // The outlines of remote JPEGs (decode/jpeg/jpeg_part.h), in a separate file.
   bool find_outline(std::uint64_t key, std::vector<std::byte>& outline) const;
   void save_outline(std::uint64_t key, std::span<const std::byte> outline);
   void forget_outline(std::uint64_t key);

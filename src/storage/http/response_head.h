@@ -31,8 +31,8 @@ std::string_view next_in_links(std::string_view text);
 // Parses RateLimit: "resolvers";r=0;t=172; returns t if r is 0.
 std::optional<std::uint64_t> exhausted_until(std::string_view text);
 
-// Returns the tag of a version (reader.h) for an ETag, including the ETag's quotes. The result is never 0, because 0
-// means that there is no tag. Tags of weak ETags end with kWeakTag.
+// Returns the tag of a version (reader.h) for an ETag, including the ETag's quotes. The result is never 0, which
+// represents a missing tag. The tag of a weak ETag ends with kWeakTag.
 std::uint64_t tag_of(std::string_view etag);
 
 struct ResponseHead {

@@ -11,6 +11,7 @@ import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import made_data
 import numpy as np
 import pytest
 from PIL import Image
@@ -22,13 +23,7 @@ WIDTH, HEIGHT, PHOTOS = 2000, 1500, 4
 
 
 def photo(seed: int, width: int = WIDTH, height: int = HEIGHT, quality: int = 85) -> bytes:
-    rng = np.random.default_rng(seed)
-    coarse = Image.fromarray(rng.integers(0, 256, (height // 20, width // 20, 3), dtype=np.uint8))
-    pixels = np.asarray(coarse.resize((width, height), Image.BICUBIC), dtype=np.int16)
-    pixels = pixels + rng.integers(-9, 10, (height, width, 1), dtype=np.int16)
-    stream = io.BytesIO()
-    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(stream, "JPEG", quality=quality)
-    return stream.getvalue()
+    return made_data.large_photo(seed, width, height, 9, quality)
 
 
 @pytest.fixture(scope="module")

@@ -138,10 +138,10 @@ class Chain:
 
     def begin(self) -> None:
         """Called before a loader's threads first call the functions."""
-        if self._processes is not None:
-            self._processes.start()
         for function in self._own_functions():
             function.begin()
+        if self._processes is not None:
+            self._processes.start()
 
     def end(self) -> None:
         """Called when the loader closes."""

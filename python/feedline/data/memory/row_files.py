@@ -95,7 +95,7 @@ class FileFields:
     def add_audio(
         self, name: str, column: Column, begins: Sequence[float], durations: Sequence[float], channels: Sequence[int]
     ) -> None:
-        """Adds a field of audio files, of which each row is a part in seconds; a negative duration is the rest. A
+        """Adds a field of parts of audio files, in seconds; a negative duration is the rest. A
         channel of -1 stands for all channels.
         """
         import numpy

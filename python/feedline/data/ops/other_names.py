@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What to write instead of the names that other libraries use for operations and methods of datasets."""
+"""Replacements for the names that other libraries use for operations and methods of datasets."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _INSTEAD = {
 
 
 def advice(name: str, names: list[str]) -> str | None:
-    """Returns what to write instead of ``name``; ``names`` are the dataset's own names. None: no advice."""
+    """Returns the replacement for ``name``, or None if it is unknown. ``names`` are the dataset's own names."""
     snake_case = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     for one in (name, snake_case):
         if one in _INSTEAD:

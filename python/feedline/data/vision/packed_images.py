@@ -19,7 +19,46 @@ from .chats import ImageChatTokens, facts, values_shape
 from .processors import EncoderInput
 
 
-class PackedImages:
+class _DocumentImages:
+    """The parts of PackedImages and MixedImages that follow from the encoder's inputs of each document."""
+
+    def __init__(self, function: ImageChatTokens) -> None:
+        self.function = function
+        self.names = tuple(function.image_fields)
+
+    def inputs_of(self, document: int) -> list[EncoderInput]:
+        raise NotImplementedError
+
+    def allocate(
+        self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
+    ) -> tuple[list[Any], list[Any]]:
+        processor = self.function.processor
+        inputs = [self.inputs_of(document) for document in documents]
+        every = [one for of_one in inputs for one in of_one]
+        values = empty(values_shape(processor, every))
+        parts: list[Any] = []
+        at = 0
+        for of_one in inputs:
+            rows = sum(one.shape[0] for one in of_one)
+            parts.append(values[at : at + rows] if of_one else None)
+            at += rows
+        return [values, *([facts(processor, every)] if processor.facts else [])], parts
+
+    def positions(self, batch: Any) -> Any:
+        processor = self.function.processor
+        if processor.facts != "image_grid_thw":
+            return None
+        import torch
+
+        ids, positions, grids = (
+            getattr(batch, name).cpu().numpy() for name in ("input_ids", "position_ids", processor.facts)
+        )
+        merge = processor.patches[1]
+        made = mrope_positions(ids, positions, self.function.image_id, grids, merge)
+        return torch.from_numpy(made).to(batch.input_ids.device)
+
+
+class PackedImages(_DocumentImages):
     """The images of the documents in a token file, whose numbers are those of the samples.
 
     The file with sizes has int32 pairs: height and width of each image, and after each document's images 0 and the
@@ -27,10 +66,10 @@ class PackedImages:
     """
 
     def __init__(self, function: ImageChatTokens, samples: Any, sizes: Path) -> None:
-        self._function, self._samples, self._folder = function, samples, sizes.parent
+        super().__init__(function)
+        self._samples, self._folder = samples, sizes.parent
         self._sizes = np.memmap(sizes, "<i4", "r").reshape(-1, 2)
         self._ends = np.flatnonzero(self._sizes[:, 0] == 0)
-        self.names: tuple[str, ...] = tuple(function.image_fields)
 
     def truncated(self) -> tuple[int, int]:
         """Returns the number of documents that were truncated to the length of a row, and of tokens cut off."""
@@ -49,30 +88,10 @@ class PackedImages:
         """Returns the encoder's inputs of a document, whose last images may be truncated."""
         begin = int(self._ends[document - 1]) + 1 if document else 0
         sizes = self._sizes[begin : int(self._ends[document])].tolist()
-        return [self._function.processor.input_of((height, width)) for height, width in sizes]
-
-    def allocate(
-        self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
-    ) -> tuple[list[Any], list[Any]]:
-        return self.allocate_for([self.inputs_of(document) for document in documents], empty)
-
-    def allocate_for(
-        self, inputs: Sequence[list[EncoderInput]], empty: Callable[[tuple[int, ...]], Any]
-    ) -> tuple[list[Any], list[Any]]:
-        """Like :meth:`allocate`, for documents with these inputs."""
-        processor = self._function.processor
-        every = [one for of_one in inputs for one in of_one]
-        values = empty(values_shape(processor, every))
-        parts: list[Any] = []
-        at = 0
-        for of_one in inputs:
-            rows = sum(one.shape[0] for one in of_one)
-            parts.append(values[at : at + rows] if of_one else None)
-            at += rows
-        return [values, *([facts(processor, every)] if processor.facts else [])], parts
+        return [self.function.processor.input_of((height, width)) for height, width in sizes]
 
     def read(self, document: int, out: Any) -> None:
-        function = self._function
+        function = self.function
         inputs = self.inputs_of(document)
         at = 0
         try:
@@ -103,24 +122,11 @@ class PackedImages:
             return False
 
     def _error(self, document: int, why: str) -> DataError:
-        source, field = self._samples.source, self._function.images.fields[0]
+        source, field = self._samples.source, self.function.images.fields[0]
         return DataError(f"loader: field '{field}': {why} [dataset {source}, sample {document}]", dataset=source)
 
-    def positions(self, batch: Any) -> Any:
-        processor = self._function.processor
-        if processor.facts != "image_grid_thw":
-            return None
-        import torch
 
-        ids, positions, grids = (
-            getattr(batch, name).cpu().numpy() for name in ("input_ids", "position_ids", processor.facts)
-        )
-        merge = processor.patches[1]
-        made = mrope_positions(ids, positions, self._function.image_id, grids, merge)
-        return torch.from_numpy(made).to(batch.input_ids.device)
-
-
-class MixedImages:
+class MixedImages(_DocumentImages):
     """The images of a mixture of tokenized datasets, whose documents are numbered one dataset after the other.
 
     Args:
@@ -129,9 +135,9 @@ class MixedImages:
     """
 
     def __init__(self, parts: Sequence[PackedImages | MixedImages], documents: Sequence[int]) -> None:
+        super().__init__(parts[0].function)
         self._parts = parts
         self._firsts = [0, *itertools.accumulate(documents)][:-1]
-        self.names: tuple[str, ...] = parts[0].names
 
     def _part_of(self, document: int) -> tuple[PackedImages | MixedImages, int]:
         part = bisect.bisect_right(self._firsts, document) - 1
@@ -147,16 +153,6 @@ class MixedImages:
     def count(self) -> int:
         return sum(part.count() for part in self._parts)
 
-    def allocate(
-        self, documents: Sequence[int], empty: Callable[[tuple[int, ...]], Any]
-    ) -> tuple[list[Any], list[Any]]:
-        return self.allocate_for([self.inputs_of(document) for document in documents], empty)
-
-    def allocate_for(
-        self, inputs: Sequence[list[EncoderInput]], empty: Callable[[tuple[int, ...]], Any]
-    ) -> tuple[list[Any], list[Any]]:
-        return self._parts[0].allocate_for(inputs, empty)
-
     def inputs_of(self, document: int) -> list[EncoderInput]:
         part, number = self._part_of(document)
         return part.inputs_of(number)
@@ -164,6 +160,3 @@ class MixedImages:
     def read(self, document: int, out: Any) -> None:
         part, number = self._part_of(document)
         part.read(number, out)
-
-    def positions(self, batch: Any) -> Any:
-        return self._parts[0].positions(batch)
