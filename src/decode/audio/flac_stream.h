@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The structure of a FLAC file (RFC 9639): its metadata, and the positions of its frames.
+// The structure of a FLAC file (RFC 9639): its metadata, and the positions of its frames. The functions use
+// the source only during the call; a source is used by one thread at a time.
 
 #include <cstdint>
 #include <vector>

@@ -10,7 +10,8 @@
 // three have a digest of each segment of the file. The digests of the outline and of the checkpoints must be equal from
 // the file's start to the range's end, and those of the range must be equal to the outline's. The bytes before the
 // range are not read, so the caller must know that the file is the one that the outline describes; otherwise, the range
-// must begin at the file's start.
+// must begin at the file's start. Outlines and parts own their memory. Any number of threads may read one; fill() needs
+// exclusive use.
 
 #include <array>
 #include <cstddef>
@@ -30,7 +31,7 @@ struct Frame;
 }
 class CheckpointStore;
 
-// Describes a JPEG file that is not at hand.
+// Describes a JPEG file that is stored elsewhere.
 struct JpegOutline {
   std::array<std::uint64_t, 2> version{};  // of the file, for the caller
   std::uint64_t bytes = 0;                 // of the file
